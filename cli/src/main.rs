@@ -1,0 +1,3 @@
+//! The l1forge command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The configuration of l1forge: keys, presets, validation and derived sizes.

@@ -1,0 +1,1 @@
+//! Cache models: L1 and L2.

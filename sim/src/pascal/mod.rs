@@ -1,0 +1,1 @@
+//! PASCAL: the analytical model of shared-cache traffic.

@@ -1,0 +1,1 @@
+//! Co-simulation of generated Verilog.
