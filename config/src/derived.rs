@@ -1,0 +1,124 @@
+//! Sizes that follow from the keys, used alike by generators and models.
+
+use crate::keys::Config;
+
+/// Bits needed to number `n` things, at least 1.
+pub(crate) fn bits_for(n: u32) -> u32 {
+    if n <= 2 { 1 } else { 32 - (n - 1).leading_zeros() }
+}
+
+impl Config {
+    /// Positions per tag: the tag mask, if any, and the hashes.
+    pub fn k(&self) -> u32 {
+        u32::from(self.mask_bits > 0) + self.hashes
+    }
+
+    /// Rows of the whole filter, `m`.
+    pub fn m(&self) -> u32 {
+        self.mask_bits + self.hash_bits
+    }
+
+    /// Width of a tag (line address), in bits.
+    pub fn tag_bits(&self) -> u32 {
+        self.address_bits - self.line_bytes.trailing_zeros()
+    }
+
+    /// Width of an SM number, in bits.
+    pub fn sm_bits(&self) -> u32 {
+        bits_for(self.sms)
+    }
+
+    /// Hash rows in each bank.
+    pub fn hash_rows(&self) -> u32 {
+        self.hash_bits / self.banks
+    }
+
+    /// Tag-mask rows in each bank; they follow the hash rows.
+    pub fn mask_rows(&self) -> u32 {
+        self.mask_bits / self.banks
+    }
+
+    /// Rows in each bank.
+    pub fn rows(&self) -> u32 {
+        self.hash_rows() + self.mask_rows()
+    }
+
+    /// Width of the bank field of an index, in bits; 0 with one bank.
+    pub fn bank_bits(&self) -> u32 {
+        self.banks.trailing_zeros()
+    }
+
+    /// Width of the row field of an index, in bits.
+    pub fn row_bits(&self) -> u32 {
+        bits_for(self.rows())
+    }
+
+    /// Width of an index `{bank, row}`, in bits.
+    pub fn index_bits(&self) -> u32 {
+        self.bank_bits() + self.row_bits()
+    }
+
+    /// Tags in one beat of the rebuild stream.
+    pub fn stream_tags(&self) -> u32 {
+        self.update_bytes / 8
+    }
+
+    /// Engines that serve misses first, and updates when idle.
+    pub fn shared_engines(&self) -> u32 {
+        self.engines - self.update_engines
+    }
+
+    /// Width of the number of a query within its SM, in bits.
+    pub fn slot_bits(&self) -> u32 {
+        bits_for(self.queries_per_sm)
+    }
+
+    /// Place of an SM on the floorplan as (x, y); without a floorplan, the most nearly square grid, row-major.
+    pub fn place(&self, sm: u32) -> (i32, i32) {
+        if let Some(p) = self.floorplan.get(sm as usize) {
+            return (p[0], p[1]);
+        }
+        let columns = self.sms.isqrt() + u32::from(self.sms.isqrt().pow(2) < self.sms);
+        ((sm % columns) as i32, (sm / columns) as i32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Settings;
+
+    fn config(sets: &[&str]) -> crate::Config {
+        let mut s = Settings::preset("paper").unwrap();
+        for set in sets {
+            s.set(set).unwrap();
+        }
+        s.resolve().unwrap()
+    }
+
+    #[test]
+    fn paper_sizes() {
+        let c = config(&[]);
+        assert_eq!((c.k(), c.m(), c.tag_bits(), c.rows()), (4, 5120, 41, 80));
+        assert_eq!((c.bank_bits(), c.row_bits(), c.index_bits(), c.sm_bits()), (6, 7, 13, 6));
+        assert_eq!((c.engines, c.update_engines, c.shared_engines(), c.update_lanes), (128, 64, 64, 16));
+        assert_eq!(c.hash_rows(), 64);
+    }
+
+    #[test]
+    fn places_are_a_near_square_grid() {
+        let c = config(&["sms=20"]);
+        assert_eq!(c.place(0), (0, 0));
+        assert_eq!(c.place(4), (4, 0));
+        assert_eq!(c.place(5), (0, 1));
+        assert_eq!(config(&["sms=64"]).place(63), (7, 7));
+        let c = config(&["sms=2", "floorplan=[[5, -1], [0, 3]]"]);
+        assert_eq!((c.place(0), c.place(1)), ((5, -1), (0, 3)));
+    }
+
+    #[test]
+    fn degenerate_sizes() {
+        let c = config(&["sms=2", "banks=1", "hash_bits=1", "hashes=1", "mask_bits=0"]);
+        assert_eq!((c.bank_bits(), c.row_bits(), c.rows(), c.copies), (0, 1, 1, 1));
+        assert_eq!(config(&["sms=256"]).sm_bits(), 8);
+    }
+}

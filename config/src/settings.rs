@@ -1,0 +1,188 @@
+//! Layers of settings: preset, file, `--set`, `--sms`.
+
+use crate::error::ConfigError;
+use crate::keys::{Config, KEYS, KeyKind, KeySpec};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The presets, with what they are.
+pub const PRESETS: &[(&str, &str)] = &[("paper", "the defaults of the C2P-Cache paper")];
+
+/// Values given so far, each with the place it came from.
+///
+/// A later value of a key replaces an earlier one. Nothing is judged in relation to other keys before
+/// [`Settings::resolve`].
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    values: BTreeMap<&'static str, (toml::Value, String)>,
+}
+
+impl Settings {
+    /// Starts from a preset.
+    ///
+    /// # Errors
+    /// An unknown name; the message lists the presets.
+    pub fn preset(name: &str) -> Result<Self, ConfigError> {
+        let mut settings = Self::default();
+        settings.add_preset(name)?;
+        Ok(settings)
+    }
+
+    /// Lays a preset over what is there.
+    ///
+    /// # Errors
+    /// An unknown name; the message lists the presets.
+    pub fn add_preset(&mut self, name: &str) -> Result<(), ConfigError> {
+        match name {
+            "paper" => Ok(()), // the defaults of KEYS are the paper's
+            _ => {
+                let names: Vec<_> = PRESETS.iter().map(|p| p.0).collect();
+                Err(ConfigError::new("--preset", "preset", name, format!("legal: {}", names.join(", "))))
+            }
+        }
+    }
+
+    /// Lays a TOML file over what is there.
+    ///
+    /// # Errors
+    /// An unreadable file, malformed TOML, an unknown key, a value of the wrong type or out of its key's
+    /// range; each with file and line.
+    pub fn add_file(&mut self, path: &Path) -> Result<(), ConfigError> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| ConfigError::new(&name, "", "", format!("cannot read the configuration: {e}")))?;
+        self.add_text(&name, &text)
+    }
+
+    /// Lays TOML text over what is there; `name` stands for the file in errors.
+    ///
+    /// # Errors
+    /// As [`Settings::add_file`].
+    pub fn add_text(&mut self, name: &str, text: &str) -> Result<(), ConfigError> {
+        type Spanned = BTreeMap<toml::Spanned<String>, toml::Spanned<toml::Value>>;
+        let line = |at: usize| 1 + text.as_bytes()[..at.min(text.len())].iter().filter(|b| **b == b'\n').count();
+        let table: Spanned = toml::from_str(text).map_err(|e| {
+            let place = e.span().map_or(name.to_string(), |s| format!("{name}:{}", line(s.start)));
+            ConfigError::new(&place, "", "", format!("malformed TOML: {}", e.message()))
+        })?;
+        let mut accepted = Vec::new();
+        for (key, value) in table {
+            let place = format!("{name}:{}", line(key.span().start));
+            accepted.push((checked(key.get_ref(), value.into_inner(), &place)?, place));
+        }
+        for ((key, value), place) in accepted {
+            self.values.insert(key, (value, place));
+        }
+        Ok(())
+    }
+
+    /// Lays one `key=value` over what is there. The value is TOML; a bare word stands for a string.
+    ///
+    /// # Errors
+    /// A missing `=`, an unknown key, a value of the wrong type or out of its key's range.
+    pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
+        let Some((key, text)) = assignment.split_once('=') else {
+            return Err(ConfigError::new("--set", assignment, "", "expected key=value"));
+        };
+        let (key, text) = (key.trim(), text.trim());
+        let value = toml::from_str::<toml::Table>(&format!("v = {text}"))
+            .ok()
+            .and_then(|mut t| if t.len() == 1 { t.remove("v") } else { None })
+            .unwrap_or_else(|| toml::Value::String(text.to_string()));
+        let (key, value) = checked(key, value, "--set")?;
+        self.values.insert(key, (value, "--set".into()));
+        Ok(())
+    }
+
+    /// Sets the number of SMs.
+    ///
+    /// # Errors
+    /// A number outside 2..=256.
+    pub fn set_sms(&mut self, sms: u32) -> Result<(), ConfigError> {
+        let (key, value) = checked("sms", toml::Value::Integer(sms.into()), "--sms")?;
+        self.values.insert(key, (value, "--sms".into()));
+        Ok(())
+    }
+
+    /// Fills in the defaults and judges the whole.
+    ///
+    /// # Errors
+    /// The first illegal combination, naming key, value and legal range.
+    pub fn resolve(&self) -> Result<Config, ConfigError> {
+        crate::validate::resolve(self)
+    }
+
+    /// The value given for a key, if any.
+    pub(crate) fn given(&self, key: &str) -> Option<&toml::Value> {
+        self.values.get(key).map(|v| &v.0)
+    }
+
+    /// Where the value of a key came from; empty for a default.
+    pub(crate) fn origin(&self, key: &str) -> &str {
+        self.values.get(key).map_or("", |v| &v.1)
+    }
+}
+
+/// Checks one value against its key alone.
+fn checked(key: &str, value: toml::Value, place: &str) -> Result<(&'static str, toml::Value), ConfigError> {
+    let Some(spec) = KEYS.iter().find(|k| k.name == key) else {
+        let hint = nearest(key).map_or(String::new(), |k| format!("; did you mean {k}?"));
+        return Err(ConfigError::new(place, key, "", format!("unknown key{hint} (l1forge config lists every key)")));
+    };
+    if let toml::Value::String(word) = &value
+        && word == "auto"
+        && spec.default == "auto"
+    {
+        return Ok((spec.name, value));
+    }
+    if !fits(spec, &value) {
+        let shown = match &value {
+            toml::Value::String(s) => s.clone(),
+            other => other.to_string(),
+        };
+        let auto = if spec.default == "auto" { ", or auto" } else { "" };
+        return Err(ConfigError::new(place, key, shown, format!("legal: {}{auto}", spec.kind.legal())));
+    }
+    Ok((spec.name, value))
+}
+
+fn fits(spec: &KeySpec, value: &toml::Value) -> bool {
+    let int = value.as_integer();
+    match spec.kind {
+        KeyKind::Int { min, max } => int.is_some_and(|v| (i64::from(min)..=i64::from(max)).contains(&v)),
+        KeyKind::PowerOfTwo { min, max } => {
+            int.is_some_and(|v| (i64::from(min)..=i64::from(max)).contains(&v) && v & (v - 1) == 0)
+        }
+        KeyKind::OneOf(list) => int.is_some_and(|v| list.iter().any(|l| i64::from(*l) == v)),
+        KeyKind::Bool => value.is_bool(),
+        KeyKind::Choice(words) => value.as_str().is_some_and(|v| words.contains(&v)),
+        KeyKind::Floorplan => match value {
+            toml::Value::String(word) => word == "grid",
+            toml::Value::Array(list) => list.iter().all(|p| {
+                p.as_array().is_some_and(|p| {
+                    p.len() == 2 && p.iter().all(|c| c.as_integer().is_some_and(|c| (-100_000..=100_000).contains(&c)))
+                })
+            }),
+            _ => false,
+        },
+    }
+}
+
+/// The key nearest in spelling, if one is near.
+fn nearest(key: &str) -> Option<&'static str> {
+    let distance = |a: &str, b: &str| {
+        let b: Vec<char> = b.chars().collect();
+        let mut row: Vec<usize> = (0..=b.len()).collect();
+        for (i, x) in a.chars().enumerate() {
+            let mut diagonal = row[0];
+            row[0] = i + 1;
+            for j in 0..b.len() {
+                let cost = diagonal + usize::from(x != b[j]);
+                diagonal = row[j + 1];
+                row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+            }
+        }
+        row[b.len()]
+    };
+    KEYS.iter().map(|k| (distance(key, k.name), k.name)).min().filter(|(d, _)| *d <= 3).map(|(_, k)| k)
+}
