@@ -150,7 +150,9 @@ impl FromValue for bool {
 }
 impl FromValue for Vec<[i32; 2]> {
     fn from_value(value: &toml::Value) -> Self {
-        let Some(list) = value.as_array() else { return Vec::new() };
+        let Some(list) = value.as_array() else {
+            return Vec::new();
+        };
         let number = |v: &toml::Value| v.as_integer().and_then(|v| i32::try_from(v).ok()).expect("checked by KeyKind");
         list.iter().map(|p| p.as_array().expect("checked by KeyKind")).map(|p| [number(&p[0]), number(&p[1])]).collect()
     }

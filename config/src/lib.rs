@@ -25,8 +25,5 @@ mod settings;
 mod validate;
 
 pub use error::ConfigError;
-pub use keys::{
-    Config, CopyChoice, HashScheme, KEYS, KeyKind, KeySpec, LookupNetwork, MatrixLayout,
-    ProbeNetwork, ResetStyle,
-};
+pub use keys::{Config, CopyChoice, HashScheme, KEYS, KeyKind, KeySpec, LookupNetwork, MatrixLayout, ProbeNetwork, ResetStyle};
 pub use settings::{PRESETS, Settings};

@@ -49,8 +49,8 @@ impl Settings {
     /// range; each with file and line.
     pub fn add_file(&mut self, path: &Path) -> Result<(), ConfigError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| ConfigError::new(&name, "", "", format!("cannot read the configuration: {e}")))?;
+        let text =
+            std::fs::read_to_string(path).map_err(|e| ConfigError::new(&name, "", "", format!("cannot read the configuration: {e}")))?;
         self.add_text(&name, &text)
     }
 
@@ -150,18 +150,15 @@ fn fits(spec: &KeySpec, value: &toml::Value) -> bool {
     let int = value.as_integer();
     match spec.kind {
         KeyKind::Int { min, max } => int.is_some_and(|v| (i64::from(min)..=i64::from(max)).contains(&v)),
-        KeyKind::PowerOfTwo { min, max } => {
-            int.is_some_and(|v| (i64::from(min)..=i64::from(max)).contains(&v) && v & (v - 1) == 0)
-        }
+        KeyKind::PowerOfTwo { min, max } => int.is_some_and(|v| (i64::from(min)..=i64::from(max)).contains(&v) && v & (v - 1) == 0),
         KeyKind::OneOf(list) => int.is_some_and(|v| list.iter().any(|l| i64::from(*l) == v)),
         KeyKind::Bool => value.is_bool(),
         KeyKind::Choice(words) => value.as_str().is_some_and(|v| words.contains(&v)),
         KeyKind::Floorplan => match value {
             toml::Value::String(word) => word == "grid",
             toml::Value::Array(list) => list.iter().all(|p| {
-                p.as_array().is_some_and(|p| {
-                    p.len() == 2 && p.iter().all(|c| c.as_integer().is_some_and(|c| (-100_000..=100_000).contains(&c)))
-                })
+                p.as_array()
+                    .is_some_and(|p| p.len() == 2 && p.iter().all(|c| c.as_integer().is_some_and(|c| (-100_000..=100_000).contains(&c))))
             }),
             _ => false,
         },

@@ -38,9 +38,7 @@ pub(crate) fn resolve(settings: &Settings) -> Result<Config, ConfigError> {
 
 /// What must hold between keys; the first breach is reported.
 fn combinations(settings: &Settings, c: &Config) -> Result<(), ConfigError> {
-    let refuse = |key: &str, value: u32, legal: String| {
-        Err(ConfigError::new(settings.origin(key), key, value, format!("legal: {legal}")))
-    };
+    let refuse = |key: &str, value: u32, legal: String| Err(ConfigError::new(settings.origin(key), key, value, format!("legal: {legal}")));
     let k = c.k();
     if k == 0 {
         return refuse("hashes", c.hashes, "1..=8 when mask_bits = 0 (a tag needs at least one position)".into());

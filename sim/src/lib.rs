@@ -1,5 +1,6 @@
 //! Golden models, oracles, traces and workloads. Knows nothing of the generators in `l1forge-hdl`.
 
+pub mod block;
 pub mod cache;
 pub mod pascal;
 pub mod trace;
