@@ -20,10 +20,12 @@
 
 mod derived;
 mod error;
+pub mod hash;
 mod keys;
 mod settings;
 mod validate;
 
 pub use error::ConfigError;
-pub use keys::{Config, CopyChoice, HashScheme, KEYS, KeyKind, KeySpec, LookupNetwork, MatrixLayout, ProbeNetwork, ResetStyle};
+pub use hash::HashScheme;
+pub use keys::{Config, CopyChoice, KEYS, KeyKind, KeySpec, LookupNetwork, MatrixLayout, ProbeNetwork, ResetStyle};
 pub use settings::{PRESETS, Settings};

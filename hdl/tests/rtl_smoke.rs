@@ -24,11 +24,9 @@ fn leaf(opts: RtlOptions) -> Rc<Module> {
 fn top(opts: RtlOptions) -> Rc<Module> {
     let leaf = leaf(opts);
     let mut m = opts.module("everything");
-    m.purpose(
-        "One of each construct of the builder, to see that every linter accepts it without a word.",
-    )
-    .latency("none worth a promise")
-    .note("LEAVES", "4, instances of leaf");
+    m.purpose("One of each construct of the builder, to see that every linter accepts it without a word.")
+        .latency("none worth a promise")
+        .note("LEAVES", "4, instances of leaf");
     m.clock_reset();
     let order = m.param("ORDER", Bits::pack(6, [3, 1, 2, 0]), "order of the leaves");
     let d = m.input("d_i", 32, "four bytes");
@@ -41,26 +39,17 @@ fn top(opts: RtlOptions) -> Rc<Module> {
 
     let ids = m.localparam("IDS", Bits::pack(6, [0, 1, 2, 3]));
     let bytes = m.instance_array("u_leaf", &leaf, 4, |i, g| {
-        i.param("ID", order.elem(g, 6))
-            .connect("id_i", g.value(6))
-            .connect("d_i", d.elem(g, 8))
-            .open("v_o");
+        i.param("ID", order.elem(g, 6)).connect("id_i", g.value(6)).connect("d_i", d.elem(g, 8)).open("v_o");
     });
     m.assign(&y, bytes.get("q_o"));
     let one = m.instance("u_one", &leaf, |i| {
-        i.param("ID", 7)
-            .connect("id_i", ids.elem(&sel, 6))
-            .connect("d_i", &d.bits(0, 8) + &d.bits(8, 8));
+        i.param("ID", 7).connect("id_i", ids.elem(&sel, 6)).connect("d_i", &d.bits(0, 8) + &d.bits(8, 8));
     });
     m.comment("Transposes a matrix of 4 x 4 bits.");
-    m.comb_for("r", 4, |p, r| {
-        p.for_loop("c", 4, |p, c| p.set(t.bit(c * 4 + r), d.bit(r * 4 + c)))
-    });
+    m.comb_for("r", 4, |p, r| p.for_loop("c", 4, |p, c| p.set(t.bit(c * 4 + r), d.bit(r * 4 + c))));
 
     let hits = m.net("hits", 4);
-    m.comb_for("i", 4, |p, i| {
-        p.set(hits.bit(i), order.elem(i, 6).trunc(2).eq(&sel))
-    });
+    m.comb_for("i", 4, |p, i| p.set(hits.bit(i), order.elem(i, 6).trunc(2).eq(&sel)));
     m.section("Storage");
     let mem = m.reg("mem_q", 20).no_reset().doc("five nibbles");
     mem.at(&n5, 4).next_when(&hits.bit(0), d.bits(4, 4));
@@ -75,8 +64,7 @@ fn top(opts: RtlOptions) -> Rc<Module> {
         .elif(hits.bit(2), |p| p.set(&*cnt, 3))
         .otherwise(|p| {
             p.case(&sel, |c| {
-                c.arm(1, |p| p.set(&*cnt, 1))
-                    .arm(2, |p| p.set(&*cnt, &cnt - 1));
+                c.arm(1, |p| p.set(&*cnt, 1)).arm(2, |p| p.set(&*cnt, &cnt - 1));
             })
         });
     });
@@ -90,30 +78,18 @@ fn top(opts: RtlOptions) -> Rc<Module> {
         sel.select([(0, Expr::lit(4, 3)), (2, d.bits(0, 4))], Expr::zeros(4)),
         big.shr(&n5).bits(0, 4),
         Expr::concat_msb_first([hits.priority_encode(), sel.bin_to_onehot(4).bits(0, 2)]),
-        d.mul_const(77).bits(28, 4)
-            ^ one.get("q_o").bits(0, 4)
-            ^ hits.bit(3).mux(one.get("v_o").zext(4), 5),
+        d.mul_const(77).bits(28, 4) ^ one.get("q_o").bits(0, 4) ^ hits.bit(3).mux(one.get("v_o").zext(4), 5),
     ];
     let _ = &parts;
     m.mark_unused(one.get("q_o").bits(4, 4));
     m.assign(&s, Expr::concat_lsb_first(parts));
-    m.assert(
-        "ptr_range_A",
-        ptr.le(4),
-        "the pointer stays inside the storage",
-    );
+    m.assert("ptr_range_A", ptr.le(4), "the pointer stays inside the storage");
     m.finish().unwrap()
 }
 
 #[test]
 fn every_linter_is_silent() {
-    for reset in [
-        ResetStyle::AsyncLow,
-        ResetStyle::AsyncHigh,
-        ResetStyle::SyncLow,
-        ResetStyle::SyncHigh,
-        ResetStyle::None,
-    ] {
+    for reset in [ResetStyle::AsyncLow, ResetStyle::AsyncHigh, ResetStyle::SyncLow, ResetStyle::SyncHigh, ResetStyle::None] {
         common::assert_silent(&top(RtlOptions { reset }));
     }
 }

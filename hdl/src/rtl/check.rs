@@ -8,11 +8,7 @@ use super::signal::SigKind;
 use std::rc::Rc;
 
 pub(crate) fn finish(b: ModuleBuilder) -> Result<Rc<Module>, RtlError> {
-    let errors: Vec<String> = b
-        .errors
-        .iter()
-        .map(|e| format!("module {}: {e}", b.name))
-        .collect();
+    let errors: Vec<String> = b.errors.iter().map(|e| format!("module {}: {e}", b.name)).collect();
     if !errors.is_empty() {
         return Err(RtlError::new(errors));
     }
@@ -21,12 +17,7 @@ pub(crate) fn finish(b: ModuleBuilder) -> Result<Rc<Module>, RtlError> {
         .iter()
         .filter_map(|s| {
             let dir = port_dir(s.kind)?;
-            Some(Port {
-                name: s.name.clone(),
-                dir,
-                width: s.width,
-                doc: s.doc.borrow().clone(),
-            })
+            Some(Port { name: s.name.clone(), dir, width: s.width, doc: s.doc.borrow().clone() })
         })
         .collect();
     let params: Vec<Param> = b
@@ -35,20 +26,10 @@ pub(crate) fn finish(b: ModuleBuilder) -> Result<Rc<Module>, RtlError> {
         .filter(|s| s.kind == SigKind::Param)
         .filter_map(|s| {
             let default = s.value.borrow().clone()?;
-            Some(Param {
-                name: s.name.clone(),
-                width: s.width,
-                default,
-                doc: s.doc.borrow().clone(),
-            })
+            Some(Param { name: s.name.clone(), width: s.width, default, doc: s.doc.borrow().clone() })
         })
         .collect();
-    let flip_flop_bits = b
-        .signals
-        .iter()
-        .filter(|s| s.kind == SigKind::Reg)
-        .map(|s| u64::from(s.width))
-        .sum();
+    let flip_flop_bits = b.signals.iter().filter(|s| s.kind == SigKind::Reg).map(|s| u64::from(s.width)).sum();
     let outputs = ports.iter().filter(|p| p.dir == Dir::Output).count();
     let comb_deps = vec![vec![true; ports.len()]; outputs];
     let printed = Printer::new(&b).print();

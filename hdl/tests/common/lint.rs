@@ -22,9 +22,7 @@ else:
 
 fn run(cmd: &mut Command, package: &str) -> String {
     let name = cmd.get_program().to_string_lossy().into_owned();
-    let out = cmd
-        .output()
-        .unwrap_or_else(|e| panic!("{name} does not run ({e}): install it with `{package}`"));
+    let out = cmd.output().unwrap_or_else(|e| panic!("{name} does not run ({e}): install it with `{package}`"));
     let mut text = String::from_utf8_lossy(&out.stdout).into_owned();
     text.push_str(&String::from_utf8_lossy(&out.stderr));
     if !out.status.success() && text.trim().is_empty() {
@@ -64,47 +62,20 @@ fn lint_in(dir: &Path, names: &[&str], top: &str, defines: &[&str]) -> String {
     say(
         "verilator",
         run(
-            Command::new("verilator")
-                .current_dir(dir)
-                .args(["--lint-only", "-Wall", "--top-module", top])
-                .args(&d)
-                .args(names),
+            Command::new("verilator").current_dir(dir).args(["--lint-only", "-Wall", "--top-module", top]).args(&d).args(names),
             "apt-get install verilator",
         ),
     );
     say(
         "iverilog",
         run(
-            Command::new("iverilog")
-                .current_dir(dir)
-                .args(["-g2005", "-Wall", "-t", "null", "-s", top])
-                .args(&d)
-                .args(names),
+            Command::new("iverilog").current_dir(dir).args(["-g2005", "-Wall", "-t", "null", "-s", top]).args(&d).args(names),
             "apt-get install iverilog",
         ),
     );
-    let script = format!(
-        "read_verilog {} {}; hierarchy -check -top {top}; proc; check -assert",
-        d.join(" "),
-        names.join(" ")
-    );
-    say(
-        "yosys",
-        run(
-            Command::new("yosys")
-                .current_dir(dir)
-                .args(["-q", "-p", &script]),
-            "apt-get install yosys",
-        ),
-    );
-    let slang = run(
-        Command::new(python())
-            .current_dir(dir)
-            .args(["-c", SLANG])
-            .args(&d)
-            .args(names),
-        "apt-get install python3",
-    );
+    let script = format!("read_verilog {} {}; hierarchy -check -top {top}; proc; check -assert", d.join(" "), names.join(" "));
+    say("yosys", run(Command::new("yosys").current_dir(dir).args(["-q", "-p", &script]), "apt-get install yosys"));
+    let slang = run(Command::new(python()).current_dir(dir).args(["-c", SLANG]).args(&d).args(names), "apt-get install python3");
     assert!(
         !slang.contains("no pyslang"),
         "{} has no pyslang: install it with `pip install pyslang` and name the interpreter in L1FORGE_PYTHON",

@@ -11,11 +11,7 @@ pub fn assert_silent(module: &Rc<Module>) {
     let design = Design::new(module.clone()).unwrap_or_else(|e| panic!("{e}"));
     let output = lint::lint(&design.files(), design.top());
     if !output.is_empty() {
-        let text: String = design
-            .files()
-            .iter()
-            .map(|(n, t)| format!("=== {n}\n{t}"))
-            .collect();
+        let text: String = design.files().iter().map(|(n, t)| format!("=== {n}\n{t}")).collect();
         panic!("{text}\n{output}");
     }
 }
