@@ -17,6 +17,7 @@ mod query_slot;
 mod query_store;
 mod refresh_controller;
 mod round_robin;
+mod shift_queue;
 mod snapshot_matrix;
 mod statistics;
 mod stream_buffer;
