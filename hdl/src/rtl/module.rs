@@ -36,7 +36,7 @@ pub(crate) enum Item {
     Comb(Vec<Stmt>, Loc),
     Seq(Vec<Stmt>, Loc),
     Instance(Instance),
-    Unused(String, Expr),
+    Unused(String, Expr, Loc),
 }
 
 pub(crate) struct Property {
@@ -52,7 +52,7 @@ pub(crate) struct Instance {
     pub(crate) module: Rc<Module>,
     /// The genvar of an array.
     pub(crate) array: Option<LoopVar>,
-    pub(crate) params: BTreeMap<String, Expr>,
+    pub(crate) params: BTreeMap<String, (Expr, Loc)>,
     /// By port name.
     pub(crate) conns: BTreeMap<String, (Expr, Loc)>,
     pub(crate) loc: Loc,
@@ -462,7 +462,7 @@ impl ModuleBuilder {
             _ => "bits".to_owned(),
         };
         self.items
-            .push(Item::Unused(format!("unused_{base}"), value));
+            .push(Item::Unused(format!("unused_{base}"), value, Location::caller()));
     }
 
     /// A property that must hold in every cycle out of reset, printed for formal tools; names end in `_A`.
@@ -723,7 +723,9 @@ impl Connect {
             self.error(format!("parameter {name} is set to {value}, which is not a constant, a parameter or an element of one"));
             return self;
         }
-        self.inst.params.insert(name.to_owned(), value);
+        if self.inst.params.insert(name.to_owned(), (value, Location::caller())).is_some() {
+            self.error(format!("parameter {name} set twice"));
+        }
         self
     }
 }

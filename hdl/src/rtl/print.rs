@@ -9,9 +9,9 @@ use super::expr::{CmpOp, Expr, Kind, NaryOp, Node, index_width};
 use super::index::LoopVar;
 use super::module::{Instance, Item, ModuleBuilder, PropKind};
 use super::options::ResetStyle;
-use super::process::{Label, Stmt, target_signal};
+use super::process::{Label, Stmt, target_signal, targets};
 use super::signal::{SigKind, Signal};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 const WRAP: usize = 110;
@@ -88,6 +88,12 @@ enum Scope {
 
 pub(crate) struct Printer<'a> {
     b: &'a ModuleBuilder,
+    /// Wires that only properties need.
+    formal: BTreeSet<u32>,
+    /// The genvar is declared.
+    genvar: bool,
+    /// The last thing printed is a comment for the next item.
+    commented: bool,
     out: String,
     scope: Scope,
     /// Lines that go before the current item.
@@ -164,9 +170,12 @@ fn comment_into(out: &mut String, indent: usize, text: &str) {
 }
 
 impl<'a> Printer<'a> {
-    pub(crate) fn new(b: &'a ModuleBuilder) -> Self {
+    pub(crate) fn new(b: &'a ModuleBuilder, formal: BTreeSet<u32>) -> Self {
         Printer {
             b,
+            formal,
+            genvar: false,
+            commented: false,
             out: String::new(),
             scope: Scope::Module,
             pre: vec![],
@@ -193,6 +202,14 @@ impl<'a> Printer<'a> {
 
     fn line(&mut self, indent: usize, text: &str) {
         wrap_into(&mut self.out, indent, text, "");
+    }
+
+    /// A blank line, except after a comment, which belongs to what follows.
+    fn gap(&mut self) {
+        if !self.commented {
+            self.blank();
+        }
+        self.commented = false;
     }
 
     fn blank(&mut self) {
@@ -599,7 +616,7 @@ impl<'a> Printer<'a> {
                 }
                 wrap_into(out, pad, "end", "");
             }
-            Stmt::For { var, body } => {
+            Stmt::For { var, body, .. } => {
                 let (v, n) = (var.name(), var.count());
                 wrap_into(
                     out,
@@ -695,14 +712,19 @@ impl<'a> Printer<'a> {
     }
 
     fn item(&mut self, item: &Item) {
+        let comment = matches!(item, Item::Comment(_));
         match item {
-            Item::Comment(t) => comment_into(&mut self.out, 4, t),
+            Item::Comment(t) => {
+                self.gap();
+                comment_into(&mut self.out, 4, t);
+                self.commented = true;
+            }
             Item::Section(t) => {
-                self.blank();
+                self.gap();
                 let rule = "-".repeat(WRAP - 7);
                 self.out.push_str(&format!("    // {rule}\n"));
                 comment_into(&mut self.out, 4, t);
-                self.out.push_str(&format!("    // {rule}\n"));
+                self.out.push_str(&format!("    // {rule}\n\n"));
             }
             Item::Net(s) => {
                 let what = if self.vars.contains(&s.id) {
@@ -712,6 +734,7 @@ impl<'a> Printer<'a> {
                 };
                 self.declaration(what, s, "");
             }
+            Item::Wire(s, ..) if self.formal.contains(&s.id) => {}
             Item::Wire(s, e, _) => {
                 self.base = base_name(&s.name);
                 let doc = s.doc.borrow().clone();
@@ -739,7 +762,7 @@ impl<'a> Printer<'a> {
                     .map(|s| format!("{} = {};", s.name, lit_text(&Bits::zero(s.width))))
                     .collect();
                 let t = self.process(&label, false, "always @*", &defaults, stmts);
-                self.blank();
+                self.gap();
                 self.emit(&t);
                 self.blank();
             }
@@ -752,18 +775,19 @@ impl<'a> Printer<'a> {
                 let label = self.fresh(&format!("p_{}", base_name(&first)));
                 let inner = self.process(&label, true, "", &[], stmts);
                 let t = self.clocked(&label, &targets, &inner);
-                self.blank();
+                self.gap();
                 self.emit(&t);
                 self.blank();
             }
             Item::Instance(i) => self.instance(i),
-            Item::Unused(name, e) => {
+            Item::Unused(name, e, _) => {
                 let name = self.fresh(name);
                 self.base = name.clone();
                 let t = self.text(e);
                 self.emit(&format!("wire {name} = &{{1'b0, {t}}};"));
             }
         }
+        self.commented = comment;
     }
 
     /// Puts the reset around the body of a clocked process (`" begin : label ... end"`).
@@ -890,7 +914,7 @@ impl<'a> Printer<'a> {
             s.push_str(" #(\n");
             let w = i.params.keys().map(String::len).max().unwrap_or(0);
             for (k, (name, value)) in i.params.iter().enumerate() {
-                let t = self.text(value);
+                let t = self.text(&value.0);
                 s.push_str(&format!(
                     "    .{name:w$} ({t}){}\n",
                     if k + 1 == i.params.len() { "" } else { "," }
@@ -910,11 +934,14 @@ impl<'a> Printer<'a> {
         }
         s.push_str(");");
         let scope = std::mem::replace(&mut self.scope, saved);
-        self.blank();
+        self.gap();
         self.flush_pre();
         if let (Some(g), Scope::Generate(wires)) = (&i.array, scope) {
             let v = g.name();
-            self.line(4, &format!("genvar {v};\ngenerate"));
+            if !std::mem::replace(&mut self.genvar, true) {
+                self.line(4, &format!("genvar {v};"));
+            }
+            self.line(4, "generate");
             self.line(
                 8,
                 &format!("for ({v} = 0; {v} < {n}; {v} = {v} + 1) begin : {}", i.name),
@@ -1007,12 +1034,45 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// Small sizes of a block may need no state: its clock and reset are then connected to nothing.
+    fn idle_clock_reset(&mut self) {
+        let b = self.b;
+        let (mut clock, mut reset) = (false, false);
+        for s in b.signals.iter().filter(|s| s.kind == SigKind::Reg) {
+            clock = true;
+            reset |= s.value.borrow().is_some();
+        }
+        for (sig, used) in [(&b.clock, &mut clock), (&b.reset, &mut reset)] {
+            if let (Some(s), false) = (sig, *used) {
+                let mut seen = HashSet::new();
+                for_each_root(b, &mut |e| *used = *used || mentions(e, s, &mut seen));
+            }
+        }
+        for (sig, used) in [(&b.clock, clock), (&b.reset, reset)] {
+            if let (Some(s), false) = (sig, used) {
+                let name = self.fresh(&format!("unused_{s}"));
+                self.line(4, &format!("wire {name} = &{{1'b0, {s}}};"));
+            }
+        }
+    }
+
     fn properties(&mut self) {
         if self.b.properties.is_empty() {
             return;
         }
         let b = self.b;
         let clk = b.clock.as_ref().map(ToString::to_string);
+        self.blank();
+        self.out.push_str("`ifdef FORMAL\n");
+        for item in &b.items {
+            if let Item::Wire(s, e, _) = item {
+                if self.formal.contains(&s.id) {
+                    self.base = base_name(&s.name);
+                    let doc = s.doc.borrow().clone();
+                    self.driver(&s.name, e, Some(s.width), &doc);
+                }
+            }
+        }
         let mut lines = Vec::new();
         for p in &b.properties {
             self.base = base_name(&p.name);
@@ -1024,8 +1084,6 @@ impl<'a> Printer<'a> {
             };
             lines.push((p.why.clone(), format!("{}: {word} ({t});", p.name)));
         }
-        self.blank();
-        self.out.push_str("`ifdef FORMAL\n");
         self.flush_pre();
         let head = match &clk {
             Some(c) => format!("always @(posedge {c}) begin : p_formal"),
@@ -1169,6 +1227,7 @@ impl<'a> Printer<'a> {
             self.item(item);
         }
         self.registers();
+        self.idle_clock_reset();
         let partly: Vec<String> = self
             .made
             .iter()
@@ -1307,7 +1366,7 @@ fn loop_vars(stmts: &[Stmt], out: &mut Vec<String>) {
                 arms.iter().for_each(|a| loop_vars(&a.1, out));
                 loop_vars(otherwise, out);
             }
-            Stmt::For { var, body } => {
+            Stmt::For { var, body, .. } => {
                 if !out.iter().any(|v| v == var.name()) {
                     out.push(var.name().to_owned());
                 }
@@ -1319,35 +1378,6 @@ fn loop_vars(stmts: &[Stmt], out: &mut Vec<String>) {
             }
         }
     }
-}
-
-/// Signals that statements assign, in order of first assignment.
-pub(crate) fn targets(stmts: &[Stmt]) -> Vec<Rc<Signal>> {
-    fn walk(stmts: &[Stmt], seen: &mut BTreeSet<u32>, out: &mut Vec<Rc<Signal>>) {
-        for s in stmts {
-            match s {
-                Stmt::Comment(_) => {}
-                Stmt::Assign { target, .. } => {
-                    let t = target_signal(target);
-                    if seen.insert(t.id) {
-                        out.push(t.clone());
-                    }
-                }
-                Stmt::If { arms, otherwise } => {
-                    arms.iter().for_each(|a| walk(&a.1, seen, out));
-                    walk(otherwise, seen, out);
-                }
-                Stmt::For { body, .. } => walk(body, seen, out),
-                Stmt::Case { arms, default, .. } => {
-                    arms.iter().for_each(|a| walk(&a.1, seen, out));
-                    walk(default, seen, out);
-                }
-            }
-        }
-    }
-    let mut out = Vec::new();
-    walk(stmts, &mut BTreeSet::new(), &mut out);
-    out
 }
 
 /// True if the signal gets a whole value before anything else happens to it.
@@ -1367,6 +1397,19 @@ fn assigned_first(stmts: &[Stmt], s: &Rc<Signal>) -> bool {
         }
     }
     false
+}
+
+/// True if the expression reads the signal.
+fn mentions(e: &Expr, signal: &Expr, seen: &mut HashSet<*const Node>) -> bool {
+    if Rc::ptr_eq(&e.0, &signal.0) {
+        return true;
+    }
+    if Rc::strong_count(&e.0) > 1 && !seen.insert(Rc::as_ptr(&e.0)) {
+        return false;
+    }
+    let mut found = false;
+    e.kind().for_each_child(&mut |c| found = found || mentions(c, signal, seen));
+    found
 }
 
 fn reads(e: &Expr, id: u32) -> bool {
@@ -1408,7 +1451,7 @@ pub(crate) fn for_each_root(b: &ModuleBuilder, f: &mut dyn FnMut(&Expr)) {
     for item in &b.items {
         match item {
             Item::Comment(_) | Item::Section(_) | Item::Net(_) | Item::LocalParam(_) => {}
-            Item::Wire(_, e, _) | Item::Unused(_, e) => f(e),
+            Item::Wire(_, e, _) | Item::Unused(_, e, _) => f(e),
             Item::Assign(t, v, _) => {
                 f(t);
                 f(v);

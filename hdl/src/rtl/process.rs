@@ -5,6 +5,7 @@ use super::expr::{Expr, Kind, Loc, Operand};
 use super::index::LoopVar;
 use super::signal::{SigKind, Signal};
 use std::panic::Location;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 pub(crate) enum Stmt {
@@ -18,10 +19,7 @@ pub(crate) enum Stmt {
         arms: Vec<(Expr, Vec<Stmt>)>,
         otherwise: Vec<Stmt>,
     },
-    For {
-        var: LoopVar,
-        body: Vec<Stmt>,
-    },
+    For { var: LoopVar, body: Vec<Stmt>, loc: Loc },
     Case {
         sel: Expr,
         arms: Vec<(Label, Vec<Stmt>)>,
@@ -166,7 +164,7 @@ impl Block {
         assert!(count >= 1, "loop over nothing");
         let var = LoopVar::new(name, count);
         let body = self.sub(|b| body(b, &var));
-        self.stmts.push(Stmt::For { var, body });
+        self.stmts.push(Stmt::For { var, body, loc: Location::caller() });
     }
 
     /// `case (sel) ...`; arms are added in the closure, anything not listed goes to [`CaseArms::otherwise`] (default: nothing happens).
@@ -277,4 +275,33 @@ impl CaseArms {
         body(&mut b);
         self.default = b.stmts;
     }
+}
+
+/// Signals that statements assign, in order of first assignment.
+pub(crate) fn targets(stmts: &[Stmt]) -> Vec<Rc<Signal>> {
+    fn walk(stmts: &[Stmt], seen: &mut BTreeSet<u32>, out: &mut Vec<Rc<Signal>>) {
+        for s in stmts {
+            match s {
+                Stmt::Comment(_) => {}
+                Stmt::Assign { target, .. } => {
+                    let t = target_signal(target);
+                    if seen.insert(t.id) {
+                        out.push(t.clone());
+                    }
+                }
+                Stmt::If { arms, otherwise } => {
+                    arms.iter().for_each(|a| walk(&a.1, seen, out));
+                    walk(otherwise, seen, out);
+                }
+                Stmt::For { body, .. } => walk(body, seen, out),
+                Stmt::Case { arms, default, .. } => {
+                    arms.iter().for_each(|a| walk(&a.1, seen, out));
+                    walk(default, seen, out);
+                }
+            }
+        }
+    }
+    let mut out = Vec::new();
+    walk(stmts, &mut BTreeSet::new(), &mut out);
+    out
 }
