@@ -45,6 +45,15 @@ pub struct Param {
     pub doc: String,
 }
 
+/// Size of a memory macro.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Memory {
+    /// Words.
+    pub rows: u32,
+    /// Bits of a word.
+    pub bits: u32,
+}
+
 /// A finished module: checked, printed and ready to be instantiated. Made by [`ModuleBuilder::finish`](super::ModuleBuilder::finish) or [`Module::external`].
 pub struct Module {
     pub(crate) name: String,
@@ -59,6 +68,7 @@ pub struct Module {
     pub(crate) comb_deps: Vec<Vec<bool>>,
     pub(crate) flip_flop_bits: u64,
     pub(crate) reset_style: Option<ResetStyle>,
+    pub(crate) memory: Option<Memory>,
 }
 
 /// Marker of a module name inside a template.
@@ -107,6 +117,7 @@ impl Module {
             comb_deps,
             flip_flop_bits,
             reset_style: None,
+            memory: None,
         })
     }
 

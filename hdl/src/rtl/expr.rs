@@ -172,9 +172,9 @@ macro_rules! int_operand {
     ($($t:ty),*) => {$(
         impl Operand for $t {
             #[track_caller]
-            #[allow(clippy::cast_lossless, unused_comparisons)]
+            #[allow(clippy::unnecessary_fallible_conversions)]
             fn to_expr(self, width: u32) -> Expr {
-                let Ok(v) = u128::try_from(self) else { panic!("negative constant {self}: hardware values are unsigned") };
+                let v = u128::try_from(self).unwrap_or_else(|_| panic!("negative constant {self}: hardware values are unsigned"));
                 assert!(width >= 128 || v >> width == 0, "constant {self} does not fit {width} bits");
                 Expr::from(Bits::from_u128(width, v))
             }

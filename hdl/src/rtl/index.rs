@@ -87,6 +87,18 @@ impl Affine {
         r
     }
 
+    /// The offset with one variable replaced by a number.
+    pub(crate) fn fixed(&self, v: &LoopVar, n: u32) -> Self {
+        let mut r = self.clone();
+        r.terms.retain(|(w, k)| {
+            if w.same(v) {
+                r.c += k * i64::from(n);
+            }
+            !w.same(v)
+        });
+        r
+    }
+
     /// Smallest and largest value over all iterations.
     pub(crate) fn range(&self) -> (i64, i64) {
         let (mut lo, mut hi) = (self.c, self.c);
@@ -198,9 +210,9 @@ macro_rules! int_index {
     ($($t:ty),*) => {$(
         impl From<$t> for Index {
             #[track_caller]
-            #[allow(clippy::cast_lossless)]
+            #[allow(clippy::unnecessary_fallible_conversions)]
             fn from(i: $t) -> Self {
-                let Ok(c) = i64::try_from(i) else { panic!("index {i} out of range") };
+                let c = i64::try_from(i).unwrap_or_else(|_| panic!("index {i} out of range"));
                 Affine::constant(c).into()
             }
         }

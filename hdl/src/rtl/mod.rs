@@ -28,6 +28,7 @@ mod design;
 mod error;
 mod expr;
 mod index;
+mod keywords;
 mod module;
 mod options;
 mod print;
@@ -35,7 +36,7 @@ mod process;
 mod signal;
 
 pub use bits::Bits;
-pub use design::{Design, Dir, Module, Param, Port};
+pub use design::{Design, Dir, Memory, Module, Param, Port};
 pub use error::RtlError;
 pub use expr::{Expr, Operand, index_width, value_width};
 pub use index::{Index, LoopVar};

@@ -9,9 +9,9 @@ use super::expr::{CmpOp, Expr, Kind, NaryOp, Node, index_width};
 use super::index::LoopVar;
 use super::module::{Instance, Item, ModuleBuilder, PropKind};
 use super::options::ResetStyle;
-use super::process::{Label, Stmt, target_signal};
+use super::process::{Label, Stmt, target_signal, targets};
 use super::signal::{SigKind, Signal};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 const WRAP: usize = 110;
@@ -51,12 +51,20 @@ fn lit_text(b: &Bits) -> String {
 }
 
 fn range_text(width: u32) -> String {
-    if width == 1 { String::new() } else { format!("[{}:0]", width - 1) }
+    if width == 1 {
+        String::new()
+    } else {
+        format!("[{}:0]", width - 1)
+    }
 }
 
 /// `reg [7:0] ` or `reg `.
 fn typed(what: &str, width: u32) -> String {
-    if width == 1 { format!("{what} ") } else { format!("{what} {} ", range_text(width)) }
+    if width == 1 {
+        format!("{what} ")
+    } else {
+        format!("{what} {} ", range_text(width))
+    }
 }
 
 /// Used bits of a wire that the printer made.
@@ -80,6 +88,12 @@ enum Scope {
 
 pub(crate) struct Printer<'a> {
     b: &'a ModuleBuilder,
+    /// Wires that only properties need.
+    formal: BTreeSet<u32>,
+    /// The genvar is declared.
+    genvar: bool,
+    /// The last thing printed is a comment for the next item.
+    commented: bool,
     out: String,
     scope: Scope,
     /// Lines that go before the current item.
@@ -105,7 +119,10 @@ pub(crate) struct Printed {
 
 /// Kinds that print as an always block.
 fn is_block(e: &Expr) -> bool {
-    matches!(e.kind(), Kind::Popcount(_) | Kind::OneHotMux { .. } | Kind::ReduceElems(..) | Kind::Case { .. })
+    matches!(
+        e.kind(),
+        Kind::Popcount(_) | Kind::OneHotMux { .. } | Kind::ReduceElems(..) | Kind::Case { .. }
+    )
 }
 
 /// Wraps text at spaces and indents it by `indent`; safe for Verilog code without string literals.
@@ -153,9 +170,12 @@ fn comment_into(out: &mut String, indent: usize, text: &str) {
 }
 
 impl<'a> Printer<'a> {
-    pub(crate) fn new(b: &'a ModuleBuilder) -> Self {
+    pub(crate) fn new(b: &'a ModuleBuilder, formal: BTreeSet<u32>) -> Self {
         Printer {
             b,
+            formal,
+            genvar: false,
+            commented: false,
             out: String::new(),
             scope: Scope::Module,
             pre: vec![],
@@ -182,6 +202,14 @@ impl<'a> Printer<'a> {
 
     fn line(&mut self, indent: usize, text: &str) {
         wrap_into(&mut self.out, indent, text, "");
+    }
+
+    /// A blank line, except after a comment, which belongs to what follows.
+    fn gap(&mut self) {
+        if !self.commented {
+            self.blank();
+        }
+        self.commented = false;
     }
 
     fn blank(&mut self) {
@@ -230,7 +258,14 @@ impl<'a> Printer<'a> {
         match e.kind() {
             Kind::Lit(b) => (lit_text(b), true),
             Kind::Sig(s) => (s.name.clone(), true),
-            Kind::LoopVal(v) => (if w == 1 { format!("{}[0]", v.name()) } else { format!("{}[{}:0]", v.name(), w - 1) }, true),
+            Kind::LoopVal(v) => (
+                if w == 1 {
+                    format!("{}[0]", v.name())
+                } else {
+                    format!("{}[{}:0]", v.name(), w - 1)
+                },
+                true,
+            ),
             Kind::Not(x) => (format!("~{}", self.operand(x)), true),
             Kind::Nary(op, v) => {
                 let sep = match op {
@@ -253,7 +288,10 @@ impl<'a> Printer<'a> {
                     CmpOp::Gt => ">",
                     CmpOp::Ge => ">=",
                 };
-                (format!("{} {op} {}", self.operand(a), self.operand(b)), false)
+                (
+                    format!("{} {op} {}", self.operand(a), self.operand(b)),
+                    false,
+                )
             }
             Kind::Shl(a, b) => (format!("{} << {}", self.operand(a), self.operand(b)), false),
             Kind::Shr(a, b) => (format!("{} >> {}", self.operand(a), self.operand(b)), false),
@@ -265,7 +303,14 @@ impl<'a> Printer<'a> {
                 };
                 let (t, atom) = self.expr(x);
                 let plain = atom && !t.starts_with('~');
-                (if plain { format!("{op}{t}") } else { format!("{op}({t})") }, false)
+                (
+                    if plain {
+                        format!("{op}{t}")
+                    } else {
+                        format!("{op}({t})")
+                    },
+                    false,
+                )
             }
             Kind::Mux(c, a, b) => {
                 let c = self.operand(c);
@@ -294,14 +339,18 @@ impl<'a> Printer<'a> {
                 }
                 (self.select_text(&name, base.width(), dynamic, off, w), true)
             }
-            Kind::Popcount(_) | Kind::OneHotMux { .. } | Kind::ReduceElems(..) | Kind::Case { .. } => (self.hoist(e), true),
+            Kind::Popcount(_)
+            | Kind::OneHotMux { .. }
+            | Kind::ReduceElems(..)
+            | Kind::Case { .. } => (self.hoist(e), true),
         }
     }
 
     fn concat_parts(&mut self, e: &Expr, top: bool, out: &mut Vec<String>) {
         if let Kind::Concat(v) = e.kind() {
             let node = Rc::as_ptr(&e.0);
-            let shared = !e.0.loopy && e.0.size > SHARE_SIZE && self.uses.get(&node).is_some_and(|n| *n > 1);
+            let shared =
+                !e.0.loopy && e.0.size > SHARE_SIZE && self.uses.get(&node).is_some_and(|n| *n > 1);
             if top || !shared && !self.memo.contains_key(&node) {
                 for x in v {
                     self.concat_parts(x, false, out);
@@ -313,7 +362,14 @@ impl<'a> Printer<'a> {
         out.push(t);
     }
 
-    fn select_text(&mut self, name: &str, base_width: u32, dynamic: &[(Expr, u32)], off: &super::index::Affine, w: u32) -> String {
+    fn select_text(
+        &mut self,
+        name: &str,
+        base_width: u32,
+        dynamic: &[(Expr, u32)],
+        off: &super::index::Affine,
+        w: u32,
+    ) -> String {
         if base_width == w {
             return name.to_owned();
         }
@@ -327,14 +383,20 @@ impl<'a> Printer<'a> {
         }
         let idx = index_expr(index_width(base_width), dynamic, off);
         let t = self.text(&idx);
-        if w == 1 { format!("{name}[{t}]") } else { format!("{name}[{t} +: {w}]") }
+        if w == 1 {
+            format!("{name}[{t}]")
+        } else {
+            format!("{name}[{t} +: {w}]")
+        }
     }
 
     /// The name of a signal, or of a wire made for the expression.
     fn name_of(&mut self, e: &Expr, hint: &str) -> String {
         match e.kind() {
             Kind::Sig(s) => s.name.clone(),
-            Kind::Concat(v) if v.len() == 2 && v[0].as_lit().is_some_and(Bits::is_zero) => self.hoist_as(e, "pad"),
+            Kind::Concat(v) if v.len() == 2 && v[0].as_lit().is_some_and(Bits::is_zero) => {
+                self.hoist_as(e, "pad")
+            }
             _ => self.hoist_as(e, hint),
         }
     }
@@ -422,7 +484,11 @@ impl<'a> Printer<'a> {
             Kind::Popcount(x) => {
                 let n = x.width();
                 let x = self.loop_operand(x);
-                let pad = if w > 1 { format!("{{{}, {x}[i]}}", Bits::zero(w - 1)) } else { format!("{x}[i]") };
+                let pad = if w > 1 {
+                    format!("{{{}, {x}[i]}}", Bits::zero(w - 1))
+                } else {
+                    format!("{x}[i]")
+                };
                 for_loop(n, &zero, &format!("{target} + {pad}"))
             }
             Kind::OneHotMux { sel, bus } => {
@@ -430,7 +496,11 @@ impl<'a> Printer<'a> {
                 let (s, b) = (self.loop_operand(sel), self.loop_operand(bus));
                 let bit = at(&s, n, 1);
                 let mask = if w == 1 { bit } else { repl_text(w, 1, &bit) };
-                for_loop(n, &zero, &format!("{target} | ({mask} & {})", at(&b, bus.width(), w)))
+                for_loop(
+                    n,
+                    &zero,
+                    &format!("{target} | ({mask} & {})", at(&b, bus.width(), w)),
+                )
             }
             Kind::ReduceElems(op, bus) => {
                 let n = bus.width() / w;
@@ -441,14 +511,21 @@ impl<'a> Printer<'a> {
                     NaryOp::Xor => (zero, "^"),
                     NaryOp::Add => (zero, "+"),
                 };
-                for_loop(n, &init, &format!("{target} {op} {}", at(&b, bus.width(), w)))
+                for_loop(
+                    n,
+                    &init,
+                    &format!("{target} {op} {}", at(&b, bus.width(), w)),
+                )
             }
             Kind::Case { sel, arms, default } => {
                 let mut s = format!("always @* begin : {label}\n    case ({})\n", self.text(sel));
                 for (k, v) in arms {
                     s.push_str(&format!("        {k}: {target} = {};\n", self.text(v)));
                 }
-                s.push_str(&format!("        default: {target} = {};\n    endcase\nend", self.text(default)));
+                s.push_str(&format!(
+                    "        default: {target} = {};\n    endcase\nend",
+                    self.text(default)
+                ));
                 s
             }
             _ => unreachable!("not a block kind"),
@@ -457,13 +534,25 @@ impl<'a> Printer<'a> {
 
     // ---------------------------------------------------------------- statements
 
-    fn process(&mut self, label: &str, clocked: bool, head: &str, defaults: &[String], stmts: &[Stmt]) -> String {
+    fn process(
+        &mut self,
+        label: &str,
+        clocked: bool,
+        head: &str,
+        defaults: &[String],
+        stmts: &[Stmt],
+    ) -> String {
         let mut vars = Vec::new();
         loop_vars(stmts, &mut vars);
-        self.scope = Scope::Process(Local { decls: vec![], pre: vec![] });
+        self.scope = Scope::Process(Local {
+            decls: vec![],
+            pre: vec![],
+        });
         let mut body = String::new();
         self.stmts(stmts, 1, clocked, &mut body);
-        let Scope::Process(local) = std::mem::replace(&mut self.scope, Scope::Module) else { unreachable!("scope of a process") };
+        let Scope::Process(local) = std::mem::replace(&mut self.scope, Scope::Module) else {
+            unreachable!("scope of a process")
+        };
         let mut s = format!("{head} begin : {label}\n");
         for v in vars {
             s.push_str(&format!("    reg [31:0] {v};\n"));
@@ -502,13 +591,23 @@ impl<'a> Printer<'a> {
                 let t = self.text(target);
                 let v = self.text(value);
                 self.flush_local(depth, out);
-                wrap_into(out, pad, &format!("{t} {} {v};", if clocked { "<=" } else { "=" }), "");
+                wrap_into(
+                    out,
+                    pad,
+                    &format!("{t} {} {v};", if clocked { "<=" } else { "=" }),
+                    "",
+                );
             }
             Stmt::If { arms, otherwise } => {
                 let conds: Vec<String> = arms.iter().map(|(c, _)| self.text(c)).collect();
                 self.flush_local(depth, out);
                 for (i, ((_, body), c)) in arms.iter().zip(conds).enumerate() {
-                    wrap_into(out, pad, &format!("{} ({c}) begin", if i == 0 { "if" } else { "end else if" }), "");
+                    wrap_into(
+                        out,
+                        pad,
+                        &format!("{} ({c}) begin", if i == 0 { "if" } else { "end else if" }),
+                        "",
+                    );
                     self.stmts(body, depth + 1, clocked, out);
                 }
                 if !otherwise.is_empty() {
@@ -517,9 +616,14 @@ impl<'a> Printer<'a> {
                 }
                 wrap_into(out, pad, "end", "");
             }
-            Stmt::For { var, body } => {
+            Stmt::For { var, body, .. } => {
                 let (v, n) = (var.name(), var.count());
-                wrap_into(out, pad, &format!("for ({v} = 0; {v} < {n}; {v} = {v} + 1) begin"), "");
+                wrap_into(
+                    out,
+                    pad,
+                    &format!("for ({v} = 0; {v} < {n}; {v} = {v} + 1) begin"),
+                    "",
+                );
                 self.stmts(body, depth + 1, clocked, out);
                 wrap_into(out, pad, "end", "");
             }
@@ -562,7 +666,11 @@ impl<'a> Printer<'a> {
     }
 
     fn driver(&mut self, target: &str, value: &Expr, decl_width: Option<u32>, doc: &str) {
-        let note = if doc.is_empty() { String::new() } else { format!("  // {doc}") };
+        let note = if doc.is_empty() {
+            String::new()
+        } else {
+            format!("  // {doc}")
+        };
         if is_block(value) {
             let block = self.block_text(target, value);
             self.flush_pre();
@@ -598,24 +706,35 @@ impl<'a> Printer<'a> {
             comment_into(&mut self.out, 4, &doc);
             self.line(4, &text);
         } else {
-            self.out.push_str(&format!("    {text}  // {}\n", doc.trim()));
+            self.out
+                .push_str(&format!("    {text}  // {}\n", doc.trim()));
         }
     }
 
     fn item(&mut self, item: &Item) {
+        let comment = matches!(item, Item::Comment(_));
         match item {
-            Item::Comment(t) => comment_into(&mut self.out, 4, t),
+            Item::Comment(t) => {
+                self.gap();
+                comment_into(&mut self.out, 4, t);
+                self.commented = true;
+            }
             Item::Section(t) => {
-                self.blank();
+                self.gap();
                 let rule = "-".repeat(WRAP - 7);
                 self.out.push_str(&format!("    // {rule}\n"));
                 comment_into(&mut self.out, 4, t);
-                self.out.push_str(&format!("    // {rule}\n"));
+                self.out.push_str(&format!("    // {rule}\n\n"));
             }
             Item::Net(s) => {
-                let what = if self.vars.contains(&s.id) { "reg" } else { "wire" };
+                let what = if self.vars.contains(&s.id) {
+                    "reg"
+                } else {
+                    "wire"
+                };
                 self.declaration(what, s, "");
             }
+            Item::Wire(s, ..) if self.formal.contains(&s.id) => {}
             Item::Wire(s, e, _) => {
                 self.base = base_name(&s.name);
                 let doc = s.doc.borrow().clone();
@@ -632,7 +751,9 @@ impl<'a> Printer<'a> {
             }
             Item::Comb(stmts, _) => {
                 let targets = targets(stmts);
-                let first = targets.first().map_or_else(|| "comb".to_owned(), |s| s.name.clone());
+                let first = targets
+                    .first()
+                    .map_or_else(|| "comb".to_owned(), |s| s.name.clone());
                 self.base = base_name(&first);
                 let label = self.fresh(&format!("p_{}", base_name(&first)));
                 let defaults: Vec<String> = targets
@@ -641,38 +762,49 @@ impl<'a> Printer<'a> {
                     .map(|s| format!("{} = {};", s.name, lit_text(&Bits::zero(s.width))))
                     .collect();
                 let t = self.process(&label, false, "always @*", &defaults, stmts);
-                self.blank();
+                self.gap();
                 self.emit(&t);
                 self.blank();
             }
             Item::Seq(stmts, _) => {
                 let targets = targets(stmts);
-                let first = targets.first().map_or_else(|| "seq".to_owned(), |s| s.name.clone());
+                let first = targets
+                    .first()
+                    .map_or_else(|| "seq".to_owned(), |s| s.name.clone());
                 self.base = base_name(&first);
                 let label = self.fresh(&format!("p_{}", base_name(&first)));
                 let inner = self.process(&label, true, "", &[], stmts);
                 let t = self.clocked(&label, &targets, &inner);
-                self.blank();
+                self.gap();
                 self.emit(&t);
                 self.blank();
             }
             Item::Instance(i) => self.instance(i),
-            Item::Unused(name, e) => {
+            Item::Unused(name, e, _) => {
                 let name = self.fresh(name);
                 self.base = name.clone();
                 let t = self.text(e);
                 self.emit(&format!("wire {name} = &{{1'b0, {t}}};"));
             }
         }
+        self.commented = comment;
     }
 
     /// Puts the reset around the body of a clocked process (`" begin : label ... end"`).
     fn clocked(&self, label: &str, targets: &[Rc<Signal>], body: &str) -> String {
         let inner: Vec<&str> = body.lines().collect();
-        let (decls, rest): (Vec<&str>, Vec<&str>) =
-            inner[1..inner.len() - 1].iter().partition(|l| l.starts_with("    reg ") && l.ends_with(';'));
-        let resets: Vec<String> =
-            targets.iter().filter_map(|s| s.value.borrow().as_ref().map(|v| format!("        {} <= {};", s.name, lit_text(v)))).collect();
+        let (decls, rest): (Vec<&str>, Vec<&str>) = inner[1..inner.len() - 1]
+            .iter()
+            .partition(|l| l.starts_with("    reg ") && l.ends_with(';'));
+        let resets: Vec<String> = targets
+            .iter()
+            .filter_map(|s| {
+                s.value
+                    .borrow()
+                    .as_ref()
+                    .map(|v| format!("        {} <= {};", s.name, lit_text(v)))
+            })
+            .collect();
         let style = self.b.opts.reset;
         let with_reset = !resets.is_empty() && style != ResetStyle::None;
         let mut s = format!("{} begin : {label}\n", self.clock_head(with_reset));
@@ -681,9 +813,17 @@ impl<'a> Printer<'a> {
             s.push('\n');
         }
         if with_reset {
-            let missing: Vec<&str> = targets.iter().filter(|t| t.value.borrow().is_none()).map(|t| t.name.as_str()).collect();
+            let missing: Vec<&str> = targets
+                .iter()
+                .filter(|t| t.value.borrow().is_none())
+                .map(|t| t.name.as_str())
+                .collect();
             debug_assert!(missing.is_empty(), "mixed reset in one block: {missing:?}");
-            s.push_str(&format!("    if ({}) begin\n{}\n    end else begin\n", self.reset_text(), resets.join("\n")));
+            s.push_str(&format!(
+                "    if ({}) begin\n{}\n    end else begin\n",
+                self.reset_text(),
+                resets.join("\n")
+            ));
             for l in rest {
                 s.push_str(&format!("    {l}\n"));
             }
@@ -699,8 +839,16 @@ impl<'a> Printer<'a> {
     }
 
     fn clock_head(&self, with_reset: bool) -> String {
-        let clk = self.b.clock.as_ref().map_or_else(String::new, ToString::to_string);
-        let rst = self.b.reset.as_ref().map_or_else(String::new, ToString::to_string);
+        let clk = self
+            .b
+            .clock
+            .as_ref()
+            .map_or_else(String::new, ToString::to_string);
+        let rst = self
+            .b
+            .reset
+            .as_ref()
+            .map_or_else(String::new, ToString::to_string);
         match self.b.opts.reset {
             ResetStyle::AsyncLow if with_reset => {
                 format!("always @(posedge {clk} or negedge {rst})")
@@ -713,8 +861,16 @@ impl<'a> Printer<'a> {
     }
 
     fn reset_text(&self) -> String {
-        let rst = self.b.reset.as_ref().map_or_else(String::new, ToString::to_string);
-        if self.b.opts.reset.active_high() { rst } else { format!("!{rst}") }
+        let rst = self
+            .b
+            .reset
+            .as_ref()
+            .map_or_else(String::new, ToString::to_string);
+        if self.b.opts.reset.active_high() {
+            rst
+        } else {
+            format!("!{rst}")
+        }
     }
 
     fn sub(&mut self, m: &Rc<Module>, count: u64) -> usize {
@@ -733,17 +889,36 @@ impl<'a> Printer<'a> {
     fn instance(&mut self, i: &Instance) {
         let n = i.array.as_ref().map_or(1, LoopVar::count);
         let sub = self.sub(&i.module, u64::from(n));
-        let inner_name = if i.array.is_some() { "u".to_owned() } else { i.name.clone() };
-        let ports: Vec<_> = i.module.ports().iter().filter(|p| i.conns.contains_key(&p.name)).collect();
+        let inner_name = if i.array.is_some() {
+            "u".to_owned()
+        } else {
+            i.name.clone()
+        };
+        let ports: Vec<_> = i
+            .module
+            .ports()
+            .iter()
+            .filter(|p| i.conns.contains_key(&p.name))
+            .collect();
         let width = ports.iter().map(|p| p.name.len()).max().unwrap_or(0);
-        let saved = std::mem::replace(&mut self.scope, if i.array.is_some() { Scope::Generate(vec![]) } else { Scope::Module });
+        let saved = std::mem::replace(
+            &mut self.scope,
+            if i.array.is_some() {
+                Scope::Generate(vec![])
+            } else {
+                Scope::Module
+            },
+        );
         let mut s = name_marker(&sub.to_string());
         if !i.params.is_empty() {
             s.push_str(" #(\n");
             let w = i.params.keys().map(String::len).max().unwrap_or(0);
             for (k, (name, value)) in i.params.iter().enumerate() {
-                let t = self.text(value);
-                s.push_str(&format!("    .{name:w$} ({t}){}\n", if k + 1 == i.params.len() { "" } else { "," }));
+                let t = self.text(&value.0);
+                s.push_str(&format!(
+                    "    .{name:w$} ({t}){}\n",
+                    if k + 1 == i.params.len() { "" } else { "," }
+                ));
             }
             s.push(')');
         }
@@ -751,16 +926,26 @@ impl<'a> Printer<'a> {
         for (k, p) in ports.iter().enumerate() {
             self.base = format!("{}_{}", base_name(&i.name), base_name(&p.name));
             let t = self.text(&i.conns[&p.name].0);
-            s.push_str(&format!("    .{:width$} ({t}){}\n", p.name, if k + 1 == ports.len() { "" } else { "," }));
+            s.push_str(&format!(
+                "    .{:width$} ({t}){}\n",
+                p.name,
+                if k + 1 == ports.len() { "" } else { "," }
+            ));
         }
         s.push_str(");");
         let scope = std::mem::replace(&mut self.scope, saved);
-        self.blank();
+        self.gap();
         self.flush_pre();
         if let (Some(g), Scope::Generate(wires)) = (&i.array, scope) {
             let v = g.name();
-            self.line(4, &format!("genvar {v};\ngenerate"));
-            self.line(8, &format!("for ({v} = 0; {v} < {n}; {v} = {v} + 1) begin : {}", i.name));
+            if !std::mem::replace(&mut self.genvar, true) {
+                self.line(4, &format!("genvar {v};"));
+            }
+            self.line(4, "generate");
+            self.line(
+                8,
+                &format!("for ({v} = 0; {v} < {n}; {v} = {v} + 1) begin : {}", i.name),
+            );
             for wtext in wires {
                 self.line(12, &wtext);
             }
@@ -775,12 +960,18 @@ impl<'a> Printer<'a> {
 
     /// All registers that are not assigned in a block of their own.
     fn registers(&mut self) {
-        let regs: Vec<Rc<Signal>> =
-            self.b.signals.iter().filter(|s| s.kind == SigKind::Reg && !s.updates.borrow().is_empty()).cloned().collect();
+        let regs: Vec<Rc<Signal>> = self
+            .b
+            .signals
+            .iter()
+            .filter(|s| s.kind == SigKind::Reg && !s.updates.borrow().is_empty())
+            .cloned()
+            .collect();
         if regs.is_empty() {
             return;
         }
-        let has_reset = |s: &Rc<Signal>| s.value.borrow().is_some() && self.b.opts.reset != ResetStyle::None;
+        let has_reset =
+            |s: &Rc<Signal>| s.value.borrow().is_some() && self.b.opts.reset != ResetStyle::None;
         let (with, without): (Vec<_>, Vec<_>) = regs.into_iter().partition(has_reset);
         for (group, label) in [(with, "p_regs"), (without, "p_regs_no_reset")] {
             if group.is_empty() {
@@ -803,9 +994,14 @@ impl<'a> Printer<'a> {
                 }
                 for (t, ups) in by_target {
                     let conds: Vec<Option<String>> = ups.iter().map(|u| u.0.clone()).collect();
-                    let lines: Vec<String> = ups.into_iter().map(|u| format!("{t} <= {};", u.1)).collect();
+                    let lines: Vec<String> = ups
+                        .into_iter()
+                        .map(|u| format!("{t} <= {};", u.1))
+                        .collect();
                     match chains.last_mut() {
-                        Some((c, l)) if *c == conds => l.iter_mut().zip(lines).for_each(|(a, b)| a.push(b)),
+                        Some((c, l)) if *c == conds => {
+                            l.iter_mut().zip(lines).for_each(|(a, b)| a.push(b))
+                        }
                         _ => chains.push((conds, lines.into_iter().map(|l| vec![l]).collect())),
                     }
                 }
@@ -838,12 +1034,45 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// Small sizes of a block may need no state: its clock and reset are then connected to nothing.
+    fn idle_clock_reset(&mut self) {
+        let b = self.b;
+        let (mut clock, mut reset) = (false, false);
+        for s in b.signals.iter().filter(|s| s.kind == SigKind::Reg) {
+            clock = true;
+            reset |= s.value.borrow().is_some();
+        }
+        for (sig, used) in [(&b.clock, &mut clock), (&b.reset, &mut reset)] {
+            if let (Some(s), false) = (sig, *used) {
+                let mut seen = HashSet::new();
+                for_each_root(b, &mut |e| *used = *used || mentions(e, s, &mut seen));
+            }
+        }
+        for (sig, used) in [(&b.clock, clock), (&b.reset, reset)] {
+            if let (Some(s), false) = (sig, used) {
+                let name = self.fresh(&format!("unused_{s}"));
+                self.line(4, &format!("wire {name} = &{{1'b0, {s}}};"));
+            }
+        }
+    }
+
     fn properties(&mut self) {
         if self.b.properties.is_empty() {
             return;
         }
         let b = self.b;
         let clk = b.clock.as_ref().map(ToString::to_string);
+        self.blank();
+        self.out.push_str("`ifdef FORMAL\n");
+        for item in &b.items {
+            if let Item::Wire(s, e, _) = item {
+                if self.formal.contains(&s.id) {
+                    self.base = base_name(&s.name);
+                    let doc = s.doc.borrow().clone();
+                    self.driver(&s.name, e, Some(s.width), &doc);
+                }
+            }
+        }
         let mut lines = Vec::new();
         for p in &b.properties {
             self.base = base_name(&p.name);
@@ -855,8 +1084,6 @@ impl<'a> Printer<'a> {
             };
             lines.push((p.why.clone(), format!("{}: {word} ({t});", p.name)));
         }
-        self.blank();
-        self.out.push_str("`ifdef FORMAL\n");
         self.flush_pre();
         let head = match &clk {
             Some(c) => format!("always @(posedge {c}) begin : p_formal"),
@@ -867,7 +1094,10 @@ impl<'a> Printer<'a> {
         let depth = if guarded { 12 } else { 8 };
         if guarded {
             let active = if b.opts.reset.active_high() { "!" } else { "" };
-            let rst = b.reset.as_ref().map_or_else(String::new, ToString::to_string);
+            let rst = b
+                .reset
+                .as_ref()
+                .map_or_else(String::new, ToString::to_string);
             self.line(8, &format!("if ({active}{rst}) begin"));
         }
         for (why, l) in lines {
@@ -884,7 +1114,8 @@ impl<'a> Printer<'a> {
     fn header(&mut self) {
         let b = self.b;
         self.out.push_str("// Generated by l1forge.\n//\n");
-        self.out.push_str(&format!("// Module {}\n", name_marker("self")));
+        self.out
+            .push_str(&format!("// Module {}\n", name_marker("self")));
         if !b.purpose.is_empty() {
             self.out.push_str("//\n");
             comment_into(&mut self.out, 0, &b.purpose);
@@ -893,7 +1124,8 @@ impl<'a> Printer<'a> {
             self.out.push_str("//\n// Generated for:\n");
             let w = b.notes.iter().map(|n| n.0.len()).max().unwrap_or(0);
             for (n, t) in &b.notes {
-                self.out.push_str(&format!("//   {n:w$}  {}\n", t.replace('\n', " ")));
+                self.out
+                    .push_str(&format!("//   {n:w$}  {}\n", t.replace('\n', " ")));
             }
         }
         if !b.latency.is_empty() {
@@ -901,8 +1133,15 @@ impl<'a> Printer<'a> {
             comment_into(&mut self.out, 0, &format!("Latency: {}", b.latency));
         }
         self.out.push_str("\n`default_nettype none\n\n");
-        self.out.push_str(&format!("module {}", name_marker("self")));
-        let of = |kinds: &[SigKind]| -> Vec<Rc<Signal>> { b.signals.iter().filter(|s| kinds.contains(&s.kind)).cloned().collect() };
+        self.out
+            .push_str(&format!("module {}", name_marker("self")));
+        let of = |kinds: &[SigKind]| -> Vec<Rc<Signal>> {
+            b.signals
+                .iter()
+                .filter(|s| kinds.contains(&s.kind))
+                .cloned()
+                .collect()
+        };
         let params = of(&[SigKind::Param]);
         if !params.is_empty() {
             self.out.push_str(" #(\n");
@@ -910,11 +1149,19 @@ impl<'a> Printer<'a> {
                 let v = p.value.borrow().as_ref().map(lit_text).unwrap_or_default();
                 comment_into(&mut self.out, 4, &p.doc.borrow());
                 let sep = if k + 1 == params.len() { "" } else { "," };
-                self.line(4, &format!("{}{} = {v}{sep}", typed("parameter", p.width), p.name));
+                self.line(
+                    4,
+                    &format!("{}{} = {v}{sep}", typed("parameter", p.width), p.name),
+                );
             }
             self.out.push(')');
         }
-        let ports = of(&[SigKind::Clock, SigKind::Reset, SigKind::Input, SigKind::Output]);
+        let ports = of(&[
+            SigKind::Clock,
+            SigKind::Reset,
+            SigKind::Input,
+            SigKind::Output,
+        ]);
         if ports.is_empty() {
             self.out.push_str(";\n");
             return;
@@ -925,15 +1172,28 @@ impl<'a> Printer<'a> {
             SigKind::Output => "output wire",
             _ => "input  wire",
         };
-        let rw = ports.iter().map(|p| range_text(p.width).len()).max().unwrap_or(0);
+        let rw = ports
+            .iter()
+            .map(|p| range_text(p.width).len())
+            .max()
+            .unwrap_or(0);
         let nw = ports.iter().map(|p| p.name.len()).max().unwrap_or(0) + 1;
         let mut text = String::new();
         for (k, p) in ports.iter().enumerate() {
             let range = range_text(p.width);
             let name = format!("{}{}", p.name, if k + 1 == ports.len() { "" } else { "," });
-            let gap = if rw == 0 { String::new() } else { format!(" {range:rw$}") };
+            let gap = if rw == 0 {
+                String::new()
+            } else {
+                format!(" {range:rw$}")
+            };
             text.push_str(
-                &format!("    {}{gap} {name:nw$}  // {}", decl(p), p.doc.borrow().replace('\n', " ")).trim_end_matches([' ', '/']),
+                &format!(
+                    "    {}{gap} {name:nw$}  // {}",
+                    decl(p),
+                    p.doc.borrow().replace('\n', " ")
+                )
+                .trim_end_matches([' ', '/']),
             );
             text.push('\n');
         }
@@ -967,6 +1227,7 @@ impl<'a> Printer<'a> {
             self.item(item);
         }
         self.registers();
+        self.idle_clock_reset();
         let partly: Vec<String> = self
             .made
             .iter()
@@ -1008,7 +1269,11 @@ impl<'a> Printer<'a> {
             text.push_str(l);
             text.push('\n');
         }
-        Printed { template: text, subs: self.subs, sub_counts: self.sub_counts }
+        Printed {
+            template: text,
+            subs: self.subs,
+            sub_counts: self.sub_counts,
+        }
     }
 }
 
@@ -1060,7 +1325,10 @@ fn index_expr(width: u32, dynamic: &[(Expr, u32)], off: &super::index::Affine) -
             return Expr::concat_lsb_first(parts);
         }
     }
-    let mut terms: Vec<Expr> = dynamic.iter().map(|(e, stride)| scaled(&e.zext(width), i64::from(*stride))).collect();
+    let mut terms: Vec<Expr> = dynamic
+        .iter()
+        .map(|(e, stride)| scaled(&e.zext(width), i64::from(*stride)))
+        .collect();
     for (v, k) in &off.terms {
         terms.push(scaled(&Expr::new(width, Kind::LoopVal(v.clone())), *k));
     }
@@ -1073,7 +1341,11 @@ fn index_expr(width: u32, dynamic: &[(Expr, u32)], off: &super::index::Affine) -
 /// `e * k` modulo 2^width.
 fn scaled(e: &Expr, k: i64) -> Expr {
     let w = e.width();
-    if k == 1 { e.clone() } else { Expr::new(w, Kind::Mul(e.clone(), Bits::from_u64(w, k as u64))) }
+    if k == 1 {
+        e.clone()
+    } else {
+        Expr::new(w, Kind::Mul(e.clone(), Bits::from_u64(w, k as u64)))
+    }
 }
 
 fn base_name(name: &str) -> String {
@@ -1094,7 +1366,7 @@ fn loop_vars(stmts: &[Stmt], out: &mut Vec<String>) {
                 arms.iter().for_each(|a| loop_vars(&a.1, out));
                 loop_vars(otherwise, out);
             }
-            Stmt::For { var, body } => {
+            Stmt::For { var, body, .. } => {
                 if !out.iter().any(|v| v == var.name()) {
                     out.push(var.name().to_owned());
                 }
@@ -1106,35 +1378,6 @@ fn loop_vars(stmts: &[Stmt], out: &mut Vec<String>) {
             }
         }
     }
-}
-
-/// Signals that statements assign, in order of first assignment.
-pub(crate) fn targets(stmts: &[Stmt]) -> Vec<Rc<Signal>> {
-    fn walk(stmts: &[Stmt], seen: &mut BTreeSet<u32>, out: &mut Vec<Rc<Signal>>) {
-        for s in stmts {
-            match s {
-                Stmt::Comment(_) => {}
-                Stmt::Assign { target, .. } => {
-                    let t = target_signal(target);
-                    if seen.insert(t.id) {
-                        out.push(t.clone());
-                    }
-                }
-                Stmt::If { arms, otherwise } => {
-                    arms.iter().for_each(|a| walk(&a.1, seen, out));
-                    walk(otherwise, seen, out);
-                }
-                Stmt::For { body, .. } => walk(body, seen, out),
-                Stmt::Case { arms, default, .. } => {
-                    arms.iter().for_each(|a| walk(&a.1, seen, out));
-                    walk(default, seen, out);
-                }
-            }
-        }
-    }
-    let mut out = Vec::new();
-    walk(stmts, &mut BTreeSet::new(), &mut out);
-    out
 }
 
 /// True if the signal gets a whole value before anything else happens to it.
@@ -1156,12 +1399,26 @@ fn assigned_first(stmts: &[Stmt], s: &Rc<Signal>) -> bool {
     false
 }
 
+/// True if the expression reads the signal.
+fn mentions(e: &Expr, signal: &Expr, seen: &mut HashSet<*const Node>) -> bool {
+    if Rc::ptr_eq(&e.0, &signal.0) {
+        return true;
+    }
+    if Rc::strong_count(&e.0) > 1 && !seen.insert(Rc::as_ptr(&e.0)) {
+        return false;
+    }
+    let mut found = false;
+    e.kind().for_each_child(&mut |c| found = found || mentions(c, signal, seen));
+    found
+}
+
 fn reads(e: &Expr, id: u32) -> bool {
     if let Kind::Sig(s) = e.kind() {
         return s.id == id;
     }
     let mut found = false;
-    e.kind().for_each_child(&mut |c| found = found || reads(c, id));
+    e.kind()
+        .for_each_child(&mut |c| found = found || reads(c, id));
     found
 }
 
@@ -1194,7 +1451,7 @@ pub(crate) fn for_each_root(b: &ModuleBuilder, f: &mut dyn FnMut(&Expr)) {
     for item in &b.items {
         match item {
             Item::Comment(_) | Item::Section(_) | Item::Net(_) | Item::LocalParam(_) => {}
-            Item::Wire(_, e, _) | Item::Unused(_, e) => f(e),
+            Item::Wire(_, e, _) | Item::Unused(_, e, _) => f(e),
             Item::Assign(t, v, _) => {
                 f(t);
                 f(v);

@@ -5,14 +5,26 @@ use super::expr::{Expr, Kind, Loc, Operand};
 use super::index::LoopVar;
 use super::signal::{SigKind, Signal};
 use std::panic::Location;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 pub(crate) enum Stmt {
     Comment(String),
-    Assign { target: Expr, value: Expr, loc: Loc },
-    If { arms: Vec<(Expr, Vec<Stmt>)>, otherwise: Vec<Stmt> },
-    For { var: LoopVar, body: Vec<Stmt> },
-    Case { sel: Expr, arms: Vec<(Label, Vec<Stmt>)>, default: Vec<Stmt> },
+    Assign {
+        target: Expr,
+        value: Expr,
+        loc: Loc,
+    },
+    If {
+        arms: Vec<(Expr, Vec<Stmt>)>,
+        otherwise: Vec<Stmt>,
+    },
+    For { var: LoopVar, body: Vec<Stmt>, loc: Loc },
+    Case {
+        sel: Expr,
+        arms: Vec<(Label, Vec<Stmt>)>,
+        default: Vec<Stmt>,
+    },
 }
 
 /// Label of a case arm.
@@ -42,8 +54,16 @@ pub(crate) fn guard_target(e: &Expr) -> (Expr, Option<Expr>) {
             if let [pad, sig] = &parts[..] {
                 if pad.as_lit().is_some_and(Bits::is_zero) && sig.as_signal().is_some() {
                     let count = sig.width() / stride;
-                    let kind = Kind::Sel { base: sig.clone(), dynamic: dynamic.clone(), off: off.clone() };
-                    let target = if count == 1 { sig.bits(0, e.width()) } else { Expr::new(e.width(), kind) };
+                    let kind = Kind::Sel {
+                        base: sig.clone(),
+                        dynamic: dynamic.clone(),
+                        off: off.clone(),
+                    };
+                    let target = if count == 1 {
+                        sig.bits(0, e.width())
+                    } else {
+                        Expr::new(e.width(), kind)
+                    };
                     return (target, Some(idx.lt(count)));
                 }
             }
@@ -63,7 +83,10 @@ pub struct Block {
 
 impl Block {
     pub(crate) fn new(clocked: bool) -> Self {
-        Block { stmts: vec![], clocked }
+        Block {
+            stmts: vec![],
+            clocked,
+        }
     }
 
     fn sub(&self, f: impl FnOnce(&mut Block)) -> Vec<Stmt> {
@@ -94,14 +117,26 @@ impl Block {
             ok,
             "{} cannot be assigned in a {} block: it is a {:?}",
             sig.name,
-            if self.clocked { "clocked" } else { "combinational" },
+            if self.clocked {
+                "clocked"
+            } else {
+                "combinational"
+            },
             sig.kind
         );
         let value = value.to_expr(target.width());
-        assert!(value.width() == target.width(), "assignment of {} bits ({value}) to {} bits ({target})", value.width(), target.width());
+        assert!(
+            value.width() == target.width(),
+            "assignment of {} bits ({value}) to {} bits ({target})",
+            value.width(),
+            target.width()
+        );
         let assign = Stmt::Assign { target, value, loc };
         self.stmts.push(match guard {
-            Some(g) => Stmt::If { arms: vec![(g, vec![assign])], otherwise: vec![] },
+            Some(g) => Stmt::If {
+                arms: vec![(g, vec![assign])],
+                otherwise: vec![],
+            },
             None => assign,
         });
     }
@@ -110,9 +145,16 @@ impl Block {
     #[track_caller]
     pub fn if_(&mut self, cond: impl Into<Expr>, body: impl FnOnce(&mut Block)) -> IfChain<'_> {
         let cond = cond.into();
-        assert!(cond.width() == 1, "condition of {} bits ({cond})", cond.width());
+        assert!(
+            cond.width() == 1,
+            "condition of {} bits ({cond})",
+            cond.width()
+        );
         let body = self.sub(body);
-        self.stmts.push(Stmt::If { arms: vec![(cond, body)], otherwise: vec![] });
+        self.stmts.push(Stmt::If {
+            arms: vec![(cond, body)],
+            otherwise: vec![],
+        });
         IfChain { block: self }
     }
 
@@ -122,16 +164,25 @@ impl Block {
         assert!(count >= 1, "loop over nothing");
         let var = LoopVar::new(name, count);
         let body = self.sub(|b| body(b, &var));
-        self.stmts.push(Stmt::For { var, body });
+        self.stmts.push(Stmt::For { var, body, loc: Location::caller() });
     }
 
     /// `case (sel) ...`; arms are added in the closure, anything not listed goes to [`CaseArms::otherwise`] (default: nothing happens).
     #[track_caller]
     pub fn case(&mut self, sel: impl Into<Expr>, body: impl FnOnce(&mut CaseArms)) {
         let sel = sel.into();
-        let mut c = CaseArms { sel: sel.clone(), arms: vec![], default: vec![], clocked: self.clocked };
+        let mut c = CaseArms {
+            sel: sel.clone(),
+            arms: vec![],
+            default: vec![],
+            clocked: self.clocked,
+        };
         body(&mut c);
-        self.stmts.push(Stmt::Case { sel, arms: c.arms, default: c.default });
+        self.stmts.push(Stmt::Case {
+            sel,
+            arms: c.arms,
+            default: c.default,
+        });
     }
 }
 
@@ -145,7 +196,11 @@ impl IfChain<'_> {
     #[track_caller]
     pub fn elif(self, cond: impl Into<Expr>, body: impl FnOnce(&mut Block)) -> Self {
         let cond = cond.into();
-        assert!(cond.width() == 1, "condition of {} bits ({cond})", cond.width());
+        assert!(
+            cond.width() == 1,
+            "condition of {} bits ({cond})",
+            cond.width()
+        );
         let stmts = self.block.sub(body);
         if let Some(Stmt::If { arms, .. }) = self.block.stmts.last_mut() {
             arms.push((cond, stmts));
@@ -175,17 +230,35 @@ impl CaseArms {
     #[track_caller]
     pub fn arm(&mut self, value: u64, body: impl FnOnce(&mut Block)) -> &mut Self {
         let w = self.sel.width();
-        assert!(w >= 64 || value >> w == 0, "case label {value} does not fit {w} bits");
+        assert!(
+            w >= 64 || value >> w == 0,
+            "case label {value} does not fit {w} bits"
+        );
         let value = Bits::from_u64(w, value);
-        assert!(!self.arms.iter().any(|a| matches!(&a.0, Label::Value(v) if *v == value)), "case label {value} twice");
+        assert!(
+            !self
+                .arms
+                .iter()
+                .any(|a| matches!(&a.0, Label::Value(v) if *v == value)),
+            "case label {value} twice"
+        );
         self.push(Label::Value(value), body)
     }
 
     /// Arm for a named constant (`localparam`).
     #[track_caller]
     pub fn arm_const(&mut self, value: &Expr, body: impl FnOnce(&mut Block)) -> &mut Self {
-        assert!(value.width() == self.sel.width(), "case label {value} has {} bits", value.width());
-        assert!(value.as_signal().is_some_and(|s| s.kind == SigKind::LocalParam), "case label {value} is not a localparam");
+        assert!(
+            value.width() == self.sel.width(),
+            "case label {value} has {} bits",
+            value.width()
+        );
+        assert!(
+            value
+                .as_signal()
+                .is_some_and(|s| s.kind == SigKind::LocalParam),
+            "case label {value} is not a localparam"
+        );
         self.push(Label::Name(value.clone()), body)
     }
 
@@ -202,4 +275,33 @@ impl CaseArms {
         body(&mut b);
         self.default = b.stmts;
     }
+}
+
+/// Signals that statements assign, in order of first assignment.
+pub(crate) fn targets(stmts: &[Stmt]) -> Vec<Rc<Signal>> {
+    fn walk(stmts: &[Stmt], seen: &mut BTreeSet<u32>, out: &mut Vec<Rc<Signal>>) {
+        for s in stmts {
+            match s {
+                Stmt::Comment(_) => {}
+                Stmt::Assign { target, .. } => {
+                    let t = target_signal(target);
+                    if seen.insert(t.id) {
+                        out.push(t.clone());
+                    }
+                }
+                Stmt::If { arms, otherwise } => {
+                    arms.iter().for_each(|a| walk(&a.1, seen, out));
+                    walk(otherwise, seen, out);
+                }
+                Stmt::For { body, .. } => walk(body, seen, out),
+                Stmt::Case { arms, default, .. } => {
+                    arms.iter().for_each(|a| walk(&a.1, seen, out));
+                    walk(default, seen, out);
+                }
+            }
+        }
+    }
+    let mut out = Vec::new();
+    walk(stmts, &mut BTreeSet::new(), &mut out);
+    out
 }
