@@ -105,7 +105,7 @@ pub(super) fn module(c: &Context) -> Built {
             m.assign(&read_valid_o, &read_valid | extra.resize(copies * b));
             let row = c.row_of(&debug_index);
             let with_debug = m.net("read_row_debug", b * c.rw);
-            m.comb_for("g", b, |block, g| block.set(with_debug.elem(g, c.rw), read_valid.bit(g).mux(read_row.elem(g, c.rw), &row)));
+            m.comb_for("j", b, |block, g| block.set(with_debug.elem(g, c.rw), read_valid.bit(g).mux(read_row.elem(g, c.rw), &row)));
             m.assign(
                 &read_row_o,
                 if rest == 0 { with_debug } else { Expr::concat_lsb_first([with_debug, read_row.bits(b * c.rw, rest * c.rw)]) },
@@ -156,7 +156,7 @@ impl Group {
         });
         let requests = m.net(&name("requests"), b * n);
         m.comb(|block| {
-            block.for_loop("g", b, |block, g| {
+            block.for_loop("j", b, |block, g| {
                 block.for_loop("p", n, |block, p| block.set(requests.bit(g * n + p), onehot.bit(p * b + g)));
             });
         });
@@ -167,7 +167,7 @@ impl Group {
         let grants = arbiters.get("grant_o");
         let taken = m.wire(&name("taken"), grants.or_elems(n));
         let (picks_valid, picks_row) = (arbiters.get("valid_o"), arbiters.get("payload_o"));
-        let bank_q = m.reg(&name("bank_q"), n * bank_width).no_reset().doc("bank read in the cycle before");
+        let bank_q = m.reg(&format!("{}_q", name("bank")), n * bank_width).no_reset().doc("bank read in the cycle before");
         bank_q.next(&bank);
         let picks = if c.config.copy_choice == CopyChoice::Any { c.c } else { 1 };
         if picks == 1 {
@@ -191,7 +191,7 @@ impl Group {
             }
             block.set(which.elem(p, copy_width), value);
         });
-        let copy_q = m.reg(&name("copy_q"), n * copy_width).no_reset().doc("copy read in the cycle before");
+        let copy_q = m.reg(&format!("{}_q", name("copy")), n * copy_width).no_reset().doc("copy read in the cycle before");
         copy_q.next(&which);
         let width = copy_width + if b == 1 { 0 } else { bank_width };
         let place = m.net(&name("place"), n * width).doc("copy*BANKS + bank of each row");

@@ -32,14 +32,15 @@ pub(super) fn module(c: &Context) -> Built {
     let answer_hit_o = m.output("answer_hit_o", n * q, "it is a hit");
     let expired_o = m.output("expired_o", n * q, "expiry for this slot");
 
-    // Number of the slot among all: SM*Q + slot. With Q a power of two that is {SM, slot}.
     let to_slot = |m: &mut crate::rtl::ModuleBuilder, name: &str, (valid, requester, slot): &(Expr, Expr, Expr)| {
         let onehot = m.net(&format!("{name}_to"), n * n * q).doc("slot of each event, one-hot");
-        m.comb_for("j", n, |b, j| {
-            let sm = requester.elem(j, c.s).bin_to_onehot(n);
-            let place = slot.elem(j, c.l).bin_to_onehot(q);
-            let spread = Expr::concat_lsb_first((0..n).map(|s| sm.bit(s).replicate(q) & &place).collect::<Vec<_>>());
-            b.set(onehot.elem(j, n * q), valid.bit(j).replicate(n * q) & spread);
+        m.comb(|b| {
+            b.for_loop("j", n, |b, j| {
+                b.for_loop("s", n, |b, s| {
+                    let here = valid.bit(j) & requester.elem(j, c.s).eq(s.value(c.s));
+                    b.set(onehot.elem(j * n + s, q), here.replicate(q) & slot.elem(j, c.l).bin_to_onehot(q));
+                });
+            });
         });
         onehot
     };

@@ -102,12 +102,13 @@ pub(super) fn module(c: &Context) -> Built {
     let (mut grants, mut rows) = (Vec::new(), Vec::new());
     for i in 0..k {
         let requests = Expr::concat_lsb_first((0..q).map(|s| wanted.bit(s * k + i)).collect::<Vec<_>>());
-        let requests = if q == 1 { requests } else { m.wire(&format!("lookup{i}"), requests).doc("slots that ask for this position") };
+        let requests = if q == 1 { requests } else { m.wire(&format!("lookup{i}_requests"), requests).doc("slots that ask for this position") };
         let ready = lookup_ready.bit(i);
         let pick = round_robin(&mut m, &format!("lookup{i}"), &requests, Kind::Ready(ready.clone()));
         let bus = Expr::concat_lsb_first((0..q).map(|s| indices.elem(s * k + i, c.x)).collect::<Vec<_>>());
         m.assign(lookup_valid_o.bit(i), &pick.any);
-        m.assign(lookup_index_o.elem(i, c.x), pick.grant.onehot_mux(bus));
+        let index = m.wire(&format!("lookup{i}_chosen"), pick.grant.onehot_mux(bus)).doc("index of the slot picked");
+        m.assign(lookup_index_o.elem(i, c.x), index);
         m.assign(lookup_slot_o.elem(i, c.l), &pick.index);
         grants.push(m.wire(&format!("lookup{i}_take"), pick.grant & ready.replicate(q)));
         let to = row_valid.bit(i).replicate(q) & row_slot.elem(i, c.l).bin_to_onehot(q);

@@ -56,7 +56,7 @@ pub(super) fn module(c: &Context) -> Built {
     let taken = m.wire("taken", &asked & refresh_ready.elem(&*sm, 1)).doc("it takes it now");
     let turn = m.wire("turn", &idle & &due & !&*open);
     let skip = m.wire("skip", &turn & &asked).doc("a dead SM is passed over");
-    let begin = m.wire("begin", &turn & !&asked);
+    let begin = m.wire("start", &turn & !&asked);
     let cleared = m.wire("cleared", &clear & &last_row);
     let ask = m.wire("ask", &cleared & !&flush);
     let rebuilt = m.wire("rebuilt", &finish & &buffer_empty & !&flush);

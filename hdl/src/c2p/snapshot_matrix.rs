@@ -20,7 +20,7 @@ pub(super) fn module(c: &Context) -> Built {
     let read_data_o = m.output("read_data_o", copies * b * n, "row read in the cycle before, by copy*BANKS + bank");
 
     let data = m.wire("write_data", write_value.replicate(n)).doc("every written bit gets the same value");
-    let sram = sram_1r1w(c.r, n)?;
+    let sram = sram_1r1w(c.r, n);
     for copy in 0..copies {
         let name = if copies == 1 { "u_bank".to_string() } else { format!("u_copy{copy}_bank") };
         m.instance_array(&name, &sram, b, |i, g| {

@@ -44,7 +44,7 @@ pub(super) fn of_lane(c: &Context, lane: u32) -> Built {
         &format!("first write {latency} cycle(s) after the tag is sent"),
     );
     m.note("QUEUE_DEPTH", depth).note("FILL_SOURCES", fills).note("STREAM_SOURCES", stream);
-    let lane_number = (fills > 0).then(|| m.param("LANE", Bits::from_u64(c.s, u64::from(lane)), "number of the lane; source j of the fill queues is SM LANE + j*LANES"));
+    let lane_number = (fills > 0).then(|| m.param("LANE", Bits::zero(c.s), "number of the lane; source j of the fill queues is SM LANE + j*LANES"));
     let source_valid = m.input("source_valid_i", n, "source z has a tag");
     let source_tag = m.input("source_tag_i", n * c.t, "the tag");
     let sm = m.input("sm_i", c.s, "SM under rebuild");

@@ -41,7 +41,7 @@ pub(super) fn module(c: &Context) -> Built {
     });
     let requests = m.net("requests", b * ports).doc("positions that ask for each bank");
     m.comb(|block| {
-        block.for_loop("g", b, |block, g| {
+        block.for_loop("j", b, |block, g| {
             block.for_loop("p", ports, |block, p| block.set(requests.bit(g * ports + p), onehot.bit(p * b + g)));
         });
     });
@@ -53,7 +53,7 @@ pub(super) fn module(c: &Context) -> Built {
     m.assign(&valid_o, arbiters.get("valid_o") | clear_valid.replicate(b));
     m.assign(&value_o, !&clear_valid);
     let picked = arbiters.get("payload_o");
-    m.comb_for("g", b, |block, g| {
+    m.comb_for("j", b, |block, g| {
         block.set(row_o.elem(g, c.rw), clear_valid.mux(&clear_row, picked.elem(g, payload_width).bits(0, c.rw)));
         let column = clear_valid.mux(&clear_sm, picked.elem(g, payload_width).bits(c.rw, c.s));
         block.set(mask_o.elem(g, n), (&clear_valid & &clear_all).replicate(n) | column.bin_to_onehot(n));
