@@ -1,3 +1,4 @@
-//! RTL builder ([`rtl`]), primitives and the generators of the C2P-Cache.
+//! RTL builder ([`rtl`]), primitives ([`prim`]) and the generators of the C2P-Cache.
 
+pub mod prim;
 pub mod rtl;

@@ -54,7 +54,7 @@ pub struct Memory {
     pub bits: u32,
 }
 
-/// A finished module: checked, printed and ready to be instantiated. Made by [`ModuleBuilder::finish`](super::ModuleBuilder::finish) or [`Module::external`].
+/// A finished module: checked, printed and ready to be instantiated. Made by [`ModuleBuilder::finish`](super::ModuleBuilder::finish) or [`External::finish`](super::External::finish).
 pub struct Module {
     pub(crate) name: String,
     pub(crate) ports: Vec<Port>,
@@ -69,6 +69,8 @@ pub struct Module {
     pub(crate) flip_flop_bits: u64,
     pub(crate) reset_style: Option<ResetStyle>,
     pub(crate) memory: Option<Memory>,
+    /// Parameters that every instance sets, as printed.
+    pub(crate) fixed_params: Vec<(String, String)>,
 }
 
 /// Marker of a module name inside a template.
@@ -99,41 +101,6 @@ fn fill(template: &str, own: &str, subs: &[String]) -> String {
 }
 
 impl Module {
-    /// A module written by hand: port list and text. `comb` tells for an output and an input whether there is a path without a register.
-    ///
-    /// The text is printed as it is; the word `@MODULE@` in it stands for the name.
-    pub fn external(
-        name: &str,
-        ports: Vec<Port>,
-        params: Vec<Param>,
-        text: &str,
-        comb: impl Fn(&str, &str) -> bool,
-        flip_flop_bits: u64,
-    ) -> Rc<Module> {
-        let comb_deps = ports
-            .iter()
-            .filter(|p| p.dir == Dir::Output)
-            .map(|o| {
-                ports
-                    .iter()
-                    .map(|i| i.dir != Dir::Output && comb(&o.name, &i.name))
-                    .collect()
-            })
-            .collect();
-        Rc::new(Module {
-            name: name.to_owned(),
-            ports,
-            params,
-            template: text.replace("@MODULE@", &name_marker("self")),
-            subs: vec![],
-            sub_counts: vec![],
-            comb_deps,
-            flip_flop_bits,
-            reset_style: None,
-            memory: None,
-        })
-    }
-
     /// Name of the module and, with `.v`, of its file.
     pub fn name(&self) -> &str {
         &self.name
@@ -162,6 +129,11 @@ impl Module {
     /// Instantiated modules with the number of their instances.
     pub fn instances(&self) -> impl Iterator<Item = (&Rc<Module>, u64)> {
         self.subs.iter().zip(self.sub_counts.iter().copied())
+    }
+
+    /// Size of the memory, if the module is a memory macro.
+    pub fn memory(&self) -> Option<Memory> {
+        self.memory
     }
 
     /// True if the output depends on the input without a register between.
@@ -212,6 +184,7 @@ pub struct Design {
     instances: BTreeMap<String, u64>,
     flip_flop_bits: u64,
     modules: Vec<Rc<Module>>,
+    memories: BTreeMap<(String, Memory), u64>,
 }
 
 impl Design {
@@ -256,6 +229,7 @@ impl Design {
         // Users come after what they use, so a walk from the end sees every module with its final count.
         let mut per_module: BTreeMap<*const Module, u64> = BTreeMap::from([(Rc::as_ptr(&top), 1)]);
         let mut instances: BTreeMap<String, u64> = BTreeMap::new();
+        let mut memories: BTreeMap<(String, Memory), u64> = BTreeMap::new();
         let mut flip_flop_bits = 0;
         for m in order.iter().rev() {
             let n = per_module[&Rc::as_ptr(m)];
@@ -263,6 +237,11 @@ impl Design {
                 .entry(canonical[&Rc::as_ptr(m)].clone())
                 .or_default() += n;
             flip_flop_bits += n * m.flip_flop_bits;
+            if let Some(size) = m.memory {
+                *memories
+                    .entry((canonical[&Rc::as_ptr(m)].clone(), size))
+                    .or_default() += n;
+            }
             for (s, k) in m.instances() {
                 *per_module.entry(Rc::as_ptr(s)).or_default() += n * k;
             }
@@ -273,6 +252,7 @@ impl Design {
             instances,
             flip_flop_bits,
             modules,
+            memories,
         })
     }
 
@@ -299,6 +279,11 @@ impl Design {
     /// Register bits of the whole hierarchy.
     pub fn flip_flop_bits(&self) -> u64 {
         self.flip_flop_bits
+    }
+
+    /// Memory macros of the whole hierarchy: module name and size, with the number of instances.
+    pub fn memories(&self) -> &BTreeMap<(String, Memory), u64> {
+        &self.memories
     }
 
     /// Writes the files into a folder, which must exist.
