@@ -54,7 +54,7 @@ pub struct Memory {
     pub bits: u32,
 }
 
-/// A finished module: checked, printed and ready to be instantiated. Made by [`ModuleBuilder::finish`](super::ModuleBuilder::finish) or [`Module::external`].
+/// A finished module: checked, printed and ready to be instantiated. Made by [`ModuleBuilder::finish`](super::ModuleBuilder::finish) or [`External::finish`](super::External::finish).
 pub struct Module {
     pub(crate) name: String,
     pub(crate) ports: Vec<Port>,
@@ -69,6 +69,8 @@ pub struct Module {
     pub(crate) flip_flop_bits: u64,
     pub(crate) reset_style: Option<ResetStyle>,
     pub(crate) memory: Option<Memory>,
+    /// Parameters that every instance sets, as printed.
+    pub(crate) fixed_params: Vec<(String, String)>,
 }
 
 /// Marker of a module name inside a template.
@@ -91,6 +93,7 @@ fn fill(template: &str, own: &str, subs: &[String]) -> String {
 }
 
 impl Module {
+<<<<<<< HEAD
     /// A module written by hand: port list and text. `comb` tells for an output and an input whether there is a path without a register.
     ///
     /// The text is printed as it is; the word `@MODULE@` in it stands for the name.
@@ -121,6 +124,8 @@ impl Module {
         })
     }
 
+=======
+>>>>>>> rtl
     /// Name of the module and, with `.v`, of its file.
     pub fn name(&self) -> &str {
         &self.name
@@ -149,6 +154,11 @@ impl Module {
     /// Instantiated modules with the number of their instances.
     pub fn instances(&self) -> impl Iterator<Item = (&Rc<Module>, u64)> {
         self.subs.iter().zip(self.sub_counts.iter().copied())
+    }
+
+    /// Size of the memory, if the module is a memory macro.
+    pub fn memory(&self) -> Option<Memory> {
+        self.memory
     }
 
     /// True if the output depends on the input without a register between.
@@ -195,6 +205,7 @@ pub struct Design {
     instances: BTreeMap<String, u64>,
     flip_flop_bits: u64,
     modules: Vec<Rc<Module>>,
+    memories: BTreeMap<(String, Memory), u64>,
 }
 
 impl Design {
@@ -220,6 +231,7 @@ impl Design {
             }
             if by_name.contains_key(&m.name) {
                 errors.push(format!("two different modules are called {}", m.name));
+                canonical.insert(Rc::as_ptr(m), m.name.clone());
                 continue;
             }
             canonical.insert(Rc::as_ptr(m), m.name.clone());
@@ -235,16 +247,33 @@ impl Design {
         // Users come after what they use, so a walk from the end sees every module with its final count.
         let mut per_module: BTreeMap<*const Module, u64> = BTreeMap::from([(Rc::as_ptr(&top), 1)]);
         let mut instances: BTreeMap<String, u64> = BTreeMap::new();
+        let mut memories: BTreeMap<(String, Memory), u64> = BTreeMap::new();
         let mut flip_flop_bits = 0;
         for m in order.iter().rev() {
             let n = per_module[&Rc::as_ptr(m)];
             *instances.entry(canonical[&Rc::as_ptr(m)].clone()).or_default() += n;
             flip_flop_bits += n * m.flip_flop_bits;
+            if let Some(size) = m.memory {
+                *memories
+                    .entry((canonical[&Rc::as_ptr(m)].clone(), size))
+                    .or_default() += n;
+            }
             for (s, k) in m.instances() {
                 *per_module.entry(Rc::as_ptr(s)).or_default() += n * k;
             }
         }
+<<<<<<< HEAD
         Ok(Design { top: top.name.clone(), files, instances, flip_flop_bits, modules })
+=======
+        Ok(Design {
+            top: top.name.clone(),
+            files,
+            instances,
+            flip_flop_bits,
+            modules,
+            memories,
+        })
+>>>>>>> rtl
     }
 
     /// Name of the top module.
@@ -270,6 +299,11 @@ impl Design {
     /// Register bits of the whole hierarchy.
     pub fn flip_flop_bits(&self) -> u64 {
         self.flip_flop_bits
+    }
+
+    /// Memory macros of the whole hierarchy: module name and size, with the number of instances.
+    pub fn memories(&self) -> &BTreeMap<(String, Memory), u64> {
+        &self.memories
     }
 
     /// Writes the files into a folder, which must exist.

@@ -461,8 +461,11 @@ impl ModuleBuilder {
                 .map_or_else(|| "bits".to_owned(), |s| s.name.clone()),
             _ => "bits".to_owned(),
         };
-        self.items
-            .push(Item::Unused(format!("unused_{base}"), value, Location::caller()));
+        self.items.push(Item::Unused(
+            format!("unused_{base}"),
+            value,
+            Location::caller(),
+        ));
     }
 
     /// A property that must hold in every cycle out of reset, printed for formal tools; names end in `_A`.
@@ -723,7 +726,12 @@ impl Connect {
             self.error(format!("parameter {name} is set to {value}, which is not a constant, a parameter or an element of one"));
             return self;
         }
-        if self.inst.params.insert(name.to_owned(), (value, Location::caller())).is_some() {
+        if self
+            .inst
+            .params
+            .insert(name.to_owned(), (value, Location::caller()))
+            .is_some()
+        {
             self.error(format!("parameter {name} set twice"));
         }
         self

@@ -910,17 +910,18 @@ impl<'a> Printer<'a> {
             },
         );
         let mut s = name_marker(&sub.to_string());
-        if !i.params.is_empty() {
-            s.push_str(" #(\n");
-            let w = i.params.keys().map(String::len).max().unwrap_or(0);
-            for (k, (name, value)) in i.params.iter().enumerate() {
-                let t = self.text(&value.0);
-                s.push_str(&format!(
-                    "    .{name:w$} ({t}){}\n",
-                    if k + 1 == i.params.len() { "" } else { "," }
-                ));
-            }
-            s.push(')');
+        let mut params: Vec<(String, String)> = i.module.fixed_params.clone();
+        for (name, value) in &i.params {
+            let t = self.text(&value.0);
+            params.push((name.clone(), t));
+        }
+        if !params.is_empty() {
+            let w = params.iter().map(|p| p.0.len()).max().unwrap_or(0);
+            let lines: Vec<String> = params
+                .iter()
+                .map(|(n, t)| format!("    .{n:w$} ({t})"))
+                .collect();
+            s.push_str(&format!(" #(\n{}\n)", lines.join(",\n")));
         }
         s.push_str(&format!(" {inner_name} (\n"));
         for (k, p) in ports.iter().enumerate() {
@@ -1408,7 +1409,8 @@ fn mentions(e: &Expr, signal: &Expr, seen: &mut HashSet<*const Node>) -> bool {
         return false;
     }
     let mut found = false;
-    e.kind().for_each_child(&mut |c| found = found || mentions(c, signal, seen));
+    e.kind()
+        .for_each_child(&mut |c| found = found || mentions(c, signal, seen));
     found
 }
 

@@ -4,8 +4,8 @@ use super::bits::Bits;
 use super::expr::{Expr, Kind, Loc, Operand};
 use super::index::LoopVar;
 use super::signal::{SigKind, Signal};
-use std::panic::Location;
 use std::collections::BTreeSet;
+use std::panic::Location;
 use std::rc::Rc;
 
 pub(crate) enum Stmt {
@@ -19,7 +19,11 @@ pub(crate) enum Stmt {
         arms: Vec<(Expr, Vec<Stmt>)>,
         otherwise: Vec<Stmt>,
     },
-    For { var: LoopVar, body: Vec<Stmt>, loc: Loc },
+    For {
+        var: LoopVar,
+        body: Vec<Stmt>,
+        loc: Loc,
+    },
     Case {
         sel: Expr,
         arms: Vec<(Label, Vec<Stmt>)>,
@@ -164,7 +168,11 @@ impl Block {
         assert!(count >= 1, "loop over nothing");
         let var = LoopVar::new(name, count);
         let body = self.sub(|b| body(b, &var));
-        self.stmts.push(Stmt::For { var, body, loc: Location::caller() });
+        self.stmts.push(Stmt::For {
+            var,
+            body,
+            loc: Location::caller(),
+        });
     }
 
     /// `case (sel) ...`; arms are added in the closure, anything not listed goes to [`CaseArms::otherwise`] (default: nothing happens).

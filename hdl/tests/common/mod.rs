@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod lint;
+pub mod sim;
 
 use l1forge_hdl::rtl::{Design, Module};
 use std::rc::Rc;
