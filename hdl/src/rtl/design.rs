@@ -83,9 +83,17 @@ fn fill(template: &str, own: &str, subs: &[String]) -> String {
     let mut rest = template;
     while let Some(i) = rest.find('\u{1}') {
         out.push_str(&rest[..i]);
-        let end = i + rest[i..].find('\u{2}').unwrap_or_else(|| unreachable!("marker without end"));
+        let end = i + rest[i..]
+            .find('\u{2}')
+            .unwrap_or_else(|| unreachable!("marker without end"));
         let key = &rest[i + 1..end];
-        out.push_str(if key == "self" { own } else { &subs[key.parse::<usize>().unwrap_or_else(|_| unreachable!("marker {key}"))] });
+        out.push_str(if key == "self" {
+            own
+        } else {
+            &subs[key
+                .parse::<usize>()
+                .unwrap_or_else(|_| unreachable!("marker {key}"))]
+        });
         rest = &rest[end + 1..];
     }
     out.push_str(rest);
@@ -93,39 +101,6 @@ fn fill(template: &str, own: &str, subs: &[String]) -> String {
 }
 
 impl Module {
-<<<<<<< HEAD
-    /// A module written by hand: port list and text. `comb` tells for an output and an input whether there is a path without a register.
-    ///
-    /// The text is printed as it is; the word `@MODULE@` in it stands for the name.
-    pub fn external(
-        name: &str,
-        ports: Vec<Port>,
-        params: Vec<Param>,
-        text: &str,
-        comb: impl Fn(&str, &str) -> bool,
-        flip_flop_bits: u64,
-    ) -> Rc<Module> {
-        let comb_deps = ports
-            .iter()
-            .filter(|p| p.dir == Dir::Output)
-            .map(|o| ports.iter().map(|i| i.dir != Dir::Output && comb(&o.name, &i.name)).collect())
-            .collect();
-        Rc::new(Module {
-            name: name.to_owned(),
-            ports,
-            params,
-            template: text.replace("@MODULE@", &name_marker("self")),
-            subs: vec![],
-            sub_counts: vec![],
-            comb_deps,
-            flip_flop_bits,
-            reset_style: None,
-            memory: None,
-        })
-    }
-
-=======
->>>>>>> rtl
     /// Name of the module and, with `.v`, of its file.
     pub fn name(&self) -> &str {
         &self.name
@@ -163,7 +138,11 @@ impl Module {
 
     /// True if the output depends on the input without a register between.
     pub fn is_combinational_path(&self, input: &str, output: &str) -> bool {
-        let o = self.ports.iter().filter(|p| p.dir == Dir::Output).position(|p| p.name == output);
+        let o = self
+            .ports
+            .iter()
+            .filter(|p| p.dir == Dir::Output)
+            .position(|p| p.name == output);
         let i = self.ports.iter().position(|p| p.name == input);
         matches!((o, i), (Some(o), Some(i)) if self.comb_deps[o][i])
     }
@@ -223,7 +202,11 @@ impl Design {
         let mut by_name: BTreeMap<String, String> = BTreeMap::new();
         let (mut files, mut modules, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         for m in &order {
-            let subs: Vec<String> = m.subs.iter().map(|s| canonical[&Rc::as_ptr(s)].clone()).collect();
+            let subs: Vec<String> = m
+                .subs
+                .iter()
+                .map(|s| canonical[&Rc::as_ptr(s)].clone())
+                .collect();
             let body = fill(&m.template, "\u{1}", &subs);
             if let Some(name) = by_body.get(&body) {
                 canonical.insert(Rc::as_ptr(m), name.clone());
@@ -251,7 +234,9 @@ impl Design {
         let mut flip_flop_bits = 0;
         for m in order.iter().rev() {
             let n = per_module[&Rc::as_ptr(m)];
-            *instances.entry(canonical[&Rc::as_ptr(m)].clone()).or_default() += n;
+            *instances
+                .entry(canonical[&Rc::as_ptr(m)].clone())
+                .or_default() += n;
             flip_flop_bits += n * m.flip_flop_bits;
             if let Some(size) = m.memory {
                 *memories
@@ -262,9 +247,6 @@ impl Design {
                 *per_module.entry(Rc::as_ptr(s)).or_default() += n * k;
             }
         }
-<<<<<<< HEAD
-        Ok(Design { top: top.name.clone(), files, instances, flip_flop_bits, modules })
-=======
         Ok(Design {
             top: top.name.clone(),
             files,
@@ -273,7 +255,6 @@ impl Design {
             modules,
             memories,
         })
->>>>>>> rtl
     }
 
     /// Name of the top module.

@@ -44,16 +44,12 @@ impl External {
 
     /// Declares a port, in the order of the text.
     pub fn port(mut self, name: &str, dir: Dir, width: u32, doc: &str) -> Self {
-<<<<<<< HEAD
-        self.ports.push(Port { name: name.to_owned(), dir, width, doc: doc.to_owned() });
-=======
         self.ports.push(Port {
             name: name.to_owned(),
             dir,
             width,
             doc: doc.to_owned(),
         });
->>>>>>> rtl
         self
     }
 
@@ -97,11 +93,6 @@ impl External {
     pub fn finish(self) -> Rc<Module> {
         for (i, o) in &self.comb {
             let known = |n: &str, out: bool| {
-<<<<<<< HEAD
-                self.ports.iter().any(|p| p.name == n && (p.dir == Dir::Output) == out)
-            };
-            assert!(known(i, false) && known(o, true), "{}: no ports {i} and {o}", self.name);
-=======
                 self.ports
                     .iter()
                     .any(|p| p.name == n && (p.dir == Dir::Output) == out)
@@ -111,7 +102,6 @@ impl External {
                 "{}: no ports {i} and {o}",
                 self.name
             );
->>>>>>> rtl
         }
         let outputs = self.ports.iter().filter(|p| p.dir == Dir::Output);
         let comb_deps = outputs
@@ -121,15 +111,10 @@ impl External {
             })
             .collect();
         // Only the declaration carries the name, so that two external modules of equal text are one.
-<<<<<<< HEAD
-        let template =
-            self.text.replace(&format!("module {}", self.name), &format!("module {}", name_marker("self")));
-=======
         let template = self.text.replace(
             &format!("module {}", self.name),
             &format!("module {}", name_marker("self")),
         );
->>>>>>> rtl
         Rc::new(Module {
             name: self.name,
             ports: self.ports,

@@ -16,7 +16,10 @@ pub struct LoopVar(pub(crate) Rc<LoopVarData>);
 
 impl LoopVar {
     pub(crate) fn new(name: &str, count: u32) -> Self {
-        LoopVar(Rc::new(LoopVarData { name: name.to_owned(), count }))
+        LoopVar(Rc::new(LoopVarData {
+            name: name.to_owned(),
+            count,
+        }))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -67,11 +70,22 @@ impl Affine {
     }
 
     pub(crate) fn plus(&self, c: i64) -> Self {
-        Affine { terms: self.terms.clone(), c: self.c + c }
+        Affine {
+            terms: self.terms.clone(),
+            c: self.c + c,
+        }
     }
 
     pub(crate) fn times(&self, k: i64) -> Self {
-        Affine { terms: self.terms.iter().map(|(v, c)| (v.clone(), c * k)).filter(|t| t.1 != 0).collect(), c: self.c * k }
+        Affine {
+            terms: self
+                .terms
+                .iter()
+                .map(|(v, c)| (v.clone(), c * k))
+                .filter(|t| t.1 != 0)
+                .collect(),
+            c: self.c * k,
+        }
     }
 
     pub(crate) fn sum(&self, o: &Affine) -> Self {
@@ -172,7 +186,11 @@ impl From<Affine> for Index {
 
 impl From<LoopVar> for Index {
     fn from(v: LoopVar) -> Self {
-        Affine { terms: vec![(v, 1)], c: 0 }.into()
+        Affine {
+            terms: vec![(v, 1)],
+            c: 0,
+        }
+        .into()
     }
 }
 
@@ -225,9 +243,9 @@ impl Index {
     fn affine(self) -> Affine {
         match self.0 {
             IndexKind::Affine(a) => a,
-            IndexKind::Dynamic(e) => {
-                panic!("index arithmetic is for constants and loop variables, not for {e}: compute it as an expression")
-            }
+            IndexKind::Dynamic(e) => panic!(
+                "index arithmetic is for constants and loop variables, not for {e}: compute it as an expression"
+            ),
         }
     }
 }
