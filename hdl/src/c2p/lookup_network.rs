@@ -62,7 +62,6 @@ pub(super) fn module(c: &Context) -> Built {
 
     let any = c.config.copy_choice == CopyChoice::Any;
     let mut granted: Vec<Option<Expr>> = vec![None; all as usize];
-    let mut rows: Vec<Option<Expr>> = vec![None; all as usize];
     let (mut reads, mut read_rows) = (Vec::new(), Vec::new());
     for group in 0..if any { 1 } else { copies } {
         m.section(&if any { "Every lookup may read any copy".to_string() } else { format!("Lookups that read copy {group}") });
@@ -77,7 +76,8 @@ pub(super) fn module(c: &Context) -> Built {
         });
         for (at, &p) in list.iter().enumerate() {
             granted[p as usize] = Some(part.taken.bit(at as u32));
-            rows[p as usize] = Some(row.elem(at as u32, n));
+            // One assignment each: simulators copy a wide concatenation once per item.
+            m.assign(row_o.elem(p, n), row.elem(at as u32, n));
         }
         reads.push(part.read_valid);
         read_rows.push(part.read_row);
@@ -87,7 +87,6 @@ pub(super) fn module(c: &Context) -> Built {
     let ready = m.wire("ready", unwrap(granted));
     m.assign(&ready_o, &ready);
     flight_valid.next(&ready);
-    m.assign(&row_o, unwrap(rows));
     let read_valid = m.wire("read_valid", Expr::concat_lsb_first(reads));
     let read_row = m.wire("read_row", Expr::concat_lsb_first(read_rows));
     match (debug, debug_o) {
@@ -149,15 +148,11 @@ impl Group {
         let wants = m.wire(&name("wants"), gather(&|p| valid.bit(p)));
         let row = m.wire(&name("row"), gather(&|p| c.row_of(&index.elem(p, c.x))));
         let bank = m.wire(&name("bank"), gather(&|p| c.bank_of(&index.elem(p, c.x))));
-        // One-hot bank of each lookup, then turned round: for each bank, who asks for it.
-        let onehot = m.net(&name("onehot"), n * b);
+        let requests = m.net(&name("requests"), b * n).doc("for each bank, the lookups that ask for it");
         m.comb_for("p", n, |block, p| {
-            block.set(onehot.elem(p, b), wants.bit(p).replicate(b) & bank.elem(p, bank_width).bin_to_onehot(b));
-        });
-        let requests = m.net(&name("requests"), b * n);
-        m.comb(|block| {
-            block.for_loop("j", b, |block, g| {
-                block.for_loop("p", n, |block, p| block.set(requests.bit(g * n + p), onehot.bit(p * b + g)));
+            // The test comes first so that simulators pass over idle lookups.
+            block.if_(wants.bit(p), |block| {
+                block.for_loop("j", b, |block, j| block.set(requests.bit(j * n + p), bank.elem(p, bank_width).eq(j.value(bank_width))));
             });
         });
         let arbiter = arbiter(c, copy)?;

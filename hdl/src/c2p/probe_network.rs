@@ -42,12 +42,10 @@ pub(super) fn module(c: &Context) -> Built {
     let push_slot_o = m.output("push_slot_o", n * c.l, "its query slot");
     let push_deadline_o = m.output("push_deadline_o", n * c.tw, "its deadline");
 
-    let onehot = m.net("onehot", n * n).doc("target of each offer");
-    m.comb_for("s", n, |b, s| b.set(onehot.elem(s, n), valid.bit(s).replicate(n) & to.elem(s, c.s).bin_to_onehot(n)));
-    let requests = m.net("requests", n * n).doc("offers for each target with space");
-    m.comb(|b| {
-        b.for_loop("j", n, |b, j| {
-            b.for_loop("s", n, |b, s| b.set(requests.bit(j * n + s), onehot.bit(s * n + j) & push_ready.bit(j)));
+    let requests = m.net("requests", n * n).doc("for each target with space, the offers for it");
+    m.comb_for("s", n, |b, s| {
+        b.if_(valid.bit(s), |b| {
+            b.for_loop("j", n, |b, j| b.set(requests.bit(j * n + s), to.elem(s, c.s).eq(j.value(c.s)) & push_ready.bit(j)));
         });
     });
     let arbiter = target(c)?;

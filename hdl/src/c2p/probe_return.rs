@@ -19,6 +19,7 @@ pub(super) fn module(c: &Context) -> Built {
         )
     };
     let answer = event("answer", "an answer");
+    let answer_slot = answer.2.clone();
     let hit = m.input("answer_hit_i", n, "the answer is a hit");
     let mut event = |name: &str, text: &str| {
         (
@@ -32,24 +33,32 @@ pub(super) fn module(c: &Context) -> Built {
     let answer_hit_o = m.output("answer_hit_o", n * q, "it is a hit");
     let expired_o = m.output("expired_o", n * q, "expiry for this slot");
 
-    let to_slot = |m: &mut crate::rtl::ModuleBuilder, name: &str, (valid, requester, slot): &(Expr, Expr, Expr)| {
-        let onehot = m.net(&format!("{name}_to"), n * n * q).doc("slot of each event, one-hot");
-        m.comb(|b| {
-            b.for_loop("j", n, |b, j| {
-                b.for_loop("s", n, |b, s| {
-                    let here = valid.bit(j) & requester.elem(j, c.s).eq(s.value(c.s));
-                    b.set(onehot.elem(j * n + s, q), here.replicate(q) & slot.elem(j, c.l).bin_to_onehot(q));
+    // For each slot number the SMs with an event, then put in order SM*Q + slot.
+    let mut route = |port: &Expr, name: &str, (valid, requester, slot): &(Expr, Expr, Expr)| {
+        let by_slot: Vec<Expr> = (0..q)
+            .map(|place| {
+                let name = if q == 1 { format!("{name}_sms") } else { format!("{name}_sms{place}") };
+                let sms = m.net(&name, n).doc("SMs with an event for this slot");
+                m.comb_for("j", n, |b, j| {
+                    let here = valid.bit(j) & if q == 1 { Expr::ones(1) } else { slot.elem(j, c.l).eq(place) };
+                    b.set(&sms, &sms | here.zext(n).shl(requester.elem(j, c.s)));
                 });
-            });
-        });
-        onehot
+                sms
+            })
+            .collect();
+        if q == 1 {
+            m.assign(port, &by_slot[0]);
+        } else {
+            m.comb_for("s", n, |b, s| (0..q).for_each(|place| b.set(port.bit(s * q + place), by_slot[place as usize].bit(s))));
+        }
     };
-    let answers = to_slot(&mut m, "answer", &answer);
-    let expiries = to_slot(&mut m, "expired", &expired);
-    let hits = m.net("hit_to", n * n * q).doc("slot of each hit, one-hot");
-    m.comb_for("j", n, |b, j| b.set(hits.elem(j, n * q), hit.bit(j).replicate(n * q) & answers.elem(j, n * q)));
-    m.assign(&answer_valid_o, answers.or_elems(n * q));
-    m.assign(&answer_hit_o, hits.or_elems(n * q));
-    m.assign(&expired_o, expiries.or_elems(n * q));
+    route(&answer_valid_o, "answer", &answer);
+    let (valid, requester, slot) = answer;
+    route(&answer_hit_o, "hit", &(valid & hit, requester, slot));
+    route(&expired_o, "expired", &expired);
+    if q == 1 {
+        m.mark_unused(answer_slot);
+        m.mark_unused(&expired.2);
+    }
     m.finish()
 }

@@ -35,14 +35,10 @@ pub(super) fn module(c: &Context) -> Built {
     let bank = m.wire("bank", Expr::concat_lsb_first((0..ports).map(|p| c.bank_of(&index.elem(p, c.x))).collect::<Vec<_>>()));
     let fields = (0..ports).flat_map(|p| [c.row_of(&index.elem(p, c.x)), sm.elem(p, c.s)]);
     let payload = m.wire("payload", Expr::concat_lsb_first(fields.collect::<Vec<_>>())).doc("{SM, row} of each position");
-    let onehot = m.net("onehot", ports * b).doc("bank of each position; none while clearing");
+    let requests = m.net("requests", b * ports).doc("for each bank, the positions that ask for it; none while clearing");
     m.comb_for("p", ports, |block, p| {
-        block.set(onehot.elem(p, b), (valid.bit(p) & !&clear_valid).replicate(b) & bank.elem(p, bank_width).bin_to_onehot(b));
-    });
-    let requests = m.net("requests", b * ports).doc("positions that ask for each bank");
-    m.comb(|block| {
-        block.for_loop("j", b, |block, g| {
-            block.for_loop("p", ports, |block, p| block.set(requests.bit(g * ports + p), onehot.bit(p * b + g)));
+        block.if_(valid.bit(p) & !&clear_valid, |block| {
+            block.for_loop("j", b, |block, j| block.set(requests.bit(j * ports + p), bank.elem(p, bank_width).eq(j.value(bank_width))));
         });
     });
     let arbiter = arbiter(c)?;
