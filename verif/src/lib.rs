@@ -1,1 +1,10 @@
 //! Co-simulation of generated Verilog.
+//!
+//! The layers, from the bottom: [`tools`] finds external programs, [`cache`] keeps build products by content, [`ports`] lays port
+//! values out, [`mod@build`] turns Verilog into a loadable model, [`dut`] drives it.
+
+pub mod build;
+pub mod cache;
+pub mod dut;
+pub mod ports;
+pub mod tools;
