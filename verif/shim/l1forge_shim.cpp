@@ -15,6 +15,7 @@ using Waves = VerilatedVcdC;
 
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -26,12 +27,11 @@ namespace {
 enum Kind : uint32_t {
     OK = 0,
     STOP = 1,  // $stop
-    ERROR = 2,  // $error, or a failed assertion
-    FATAL = 3,  // $fatal
-    FINISH = 4,  // $finish
-    RUNTIME = 5,  // the run-time library gave up, for example because the logic does not settle
-    EXCEPTION = 6,  // a C++ exception
-    UNSUPPORTED = 7  // the design was not built for this
+    ERROR = 2,  // $error, $fatal or a failed assertion: Verilator makes no difference
+    FINISH = 3,  // $finish
+    RUNTIME = 4,  // the run-time library gave up, for example because the logic does not settle
+    EXCEPTION = 5,  // a C++ exception
+    UNSUPPORTED = 6  // the design was not built for this
 };
 
 // Thrown out of the model by a fatal error of the run-time library.
@@ -107,14 +107,19 @@ uint32_t guarded(L1fDut* dut, Body body) {
     return dut->kind;
 }
 
-// $error and $fatal print "[time] %Error: file:line: text" and then stop: finds that text.
-bool printed_message(const L1fDut* dut, const char* severity, const char* file, int line, std::string& text) {
-    const std::string tag = std::string{severity} + ": " + file + ":" + std::to_string(line) + ": ";
-    const size_t at = dut->output.rfind(tag);
-    if (at == std::string::npos || at < dut->call_start) return false;
-    text = dut->output.substr(at + tag.size());
-    while (!text.empty() && text.back() == '\n') text.pop_back();
-    return true;
+// $error and $fatal print "[time] %Error: name:line: text", with the file name alone, and then stop: finds that text.
+bool printed_message(const L1fDut* dut, const char* file, int line, std::string& text) {
+    const char* const slash = strrchr(file, '/');
+    const std::string place = std::string{": "} + (slash ? slash + 1 : file) + ":" + std::to_string(line) + ": ";
+    for (const char* severity : {"%Error", "%Fatal"}) {
+        const std::string tag = severity + place;
+        const size_t at = dut->output.rfind(tag);
+        if (at == std::string::npos || at < dut->call_start) continue;
+        text = dut->output.substr(at + tag.size());
+        while (!text.empty() && text.back() == '\n') text.pop_back();
+        return true;
+    }
+    return false;
 }
 
 }  // namespace
@@ -149,10 +154,8 @@ void vl_stop(const char* file, int line, const char*) {
     Verilated::threadContextp()->gotError(true);
     if (!t_dut) return;
     std::string text;
-    if (printed_message(t_dut, "%Error", file, line, text)) {
+    if (printed_message(t_dut, file, line, text)) {
         t_dut->fail(ERROR, file, line, text);
-    } else if (printed_message(t_dut, "%Fatal", file, line, text)) {
-        t_dut->fail(FATAL, file, line, text);
     } else {
         t_dut->fail(STOP, file, line, "$stop");
     }
@@ -164,8 +167,9 @@ void vl_fatal(const char* file, int line, const char*, const char* message) {
     throw Abort{};
 }
 
+// The library warns of memory files that are absent or too short: a simulation with such a memory proves nothing.
 void vl_warn(const char* file, int line, const char*, const char* message) {
-    l1forge_printf("%%Warning: %s:%d: %s\n", file ? file : "", line, message ? message : "");
+    if (t_dut) t_dut->fail(ERROR, file, line, message ? message : "");
 }
 
 uint32_t l1forge_abi() { return 1; }

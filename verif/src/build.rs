@@ -90,7 +90,8 @@ VM_USER_CFLAGS += $(L1F_CXXFLAGS)
 l1forge_shim.o: l1forge_shim.h l1forge_ports.inc
 libdut.so: $(VK_OBJS) l1forge_shim.o
 \t$(file >objects.rsp,$^)
-\t$(LINK) -shared -Wl,-z,defs -o $@ @objects.rsp $(L1F_RUNTIME) $(LDLIBS)
+\t$(file >exports.map,{ global: l1forge_*; local: *; };)
+\t$(LINK) -shared -Wl,-z,defs -Wl,--version-script=exports.map -o $@ @objects.rsp $(L1F_RUNTIME) $(LDLIBS)
 ";
 
 /// Wave format of a build.

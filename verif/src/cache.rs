@@ -215,15 +215,14 @@ impl Cache {
                 remove(&folder.path());
                 continue;
             }
-            let lock = File::options()
-                .write(true)
-                .open(self.root.join("locks").join(format!("{name}.lock")));
-            if lock.is_ok_and(|lock| {
-                lock.try_lock().is_ok_and(|()| {
-                    remove(&folder.path());
-                    true
-                })
-            }) {}
+            let lock = self.root.join("locks").join(format!("{name}.lock"));
+            let Ok(lock) = File::options().write(true).open(lock) else {
+                continue;
+            };
+            // Nobody builds while the lock is free, and it is held until the folder is gone.
+            if lock.try_lock().is_ok() {
+                remove(&folder.path());
+            }
         }
     }
 }

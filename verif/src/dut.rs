@@ -201,7 +201,7 @@ impl Library {
     /// A new instance, independent of all others, with all inputs at zero and the `initial` blocks done.
     ///
     /// # Errors
-    /// When the design calls `$stop`, `$fatal`, `$error` or `$finish`, or does not settle.
+    /// When the design stops itself, see [`StopKind`].
     pub fn instantiate(&self, init: Init) -> Result<Dut, DutError> {
         let (mode, seed) = init.raw();
         let functions = &self.loaded.functions;
@@ -316,10 +316,8 @@ impl Init {
 pub enum StopKind {
     /// `$stop`.
     Stop,
-    /// `$error`, or a failed assertion.
+    /// `$error`, `$fatal` or a failed assertion (Verilator makes no difference), or a memory file that is absent or too short.
     Error,
-    /// `$fatal`.
-    Fatal,
     /// `$finish`.
     Finish,
     /// The simulator gave up, for example because the logic does not settle. The instance is unusable.
@@ -335,10 +333,9 @@ impl StopKind {
         match kind {
             1 => StopKind::Stop,
             2 => StopKind::Error,
-            3 => StopKind::Fatal,
-            4 => StopKind::Finish,
-            5 => StopKind::Simulator,
-            7 => StopKind::Unsupported,
+            3 => StopKind::Finish,
+            4 => StopKind::Simulator,
+            6 => StopKind::Unsupported,
             _ => StopKind::Exception,
         }
     }
