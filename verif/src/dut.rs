@@ -23,6 +23,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::build::{BuildError, Design, Waves};
+use crate::code_coverage::CodeCoverage;
 use crate::ports::{Dir, Interface, Port, PortError, Values, check_fits, check_range, mask};
 
 #[cfg(not(target_endian = "little"))]
@@ -703,6 +704,29 @@ impl Dut {
             (self.library.loaded.functions.write_coverage)(self.raw.as_ptr(), name.as_ptr())
         };
         self.check(kind)
+    }
+
+    /// The coverage counters of this instance so far.
+    ///
+    /// # Errors
+    /// When the design was built without coverage, or no temporary file can be written.
+    pub fn code_coverage(&mut self) -> Result<CodeCoverage, DutError> {
+        let failed = |message: String| DutError {
+            kind: StopKind::Unsupported,
+            file: String::new(),
+            line: 0,
+            message,
+            cycle: self.cycles,
+        };
+        let file = tempfile::NamedTempFile::new().map_err(|error| failed(error.to_string()))?;
+        self.write_coverage(file.path())?;
+        CodeCoverage::read(file.path()).map_err(|error| DutError {
+            kind: StopKind::Unsupported,
+            file: String::new(),
+            line: 0,
+            message: error.to_string(),
+            cycle: self.cycles,
+        })
     }
 
     fn half(&mut self, clock: u8) -> Result<(), DutError> {

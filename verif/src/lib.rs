@@ -5,6 +5,7 @@
 
 pub mod build;
 pub mod cache;
+pub mod code_coverage;
 pub mod dut;
 pub mod ports;
 pub mod tools;
