@@ -209,6 +209,10 @@ impl Design {
         self.waves
     }
 
+    pub(crate) fn define_list(&self) -> &[(String, String)] {
+        &self.defines
+    }
+
     pub(crate) fn has_coverage(&self) -> bool {
         self.coverage
     }
@@ -386,12 +390,7 @@ impl Builder {
         let sources = workspace.scratch.join("src");
         let objects = workspace.scratch.join("obj");
         fs::create_dir(&objects).at(&objects)?;
-        for (name, text) in &design.sources {
-            let path = sources.join(name);
-            let folder = path.parent().unwrap_or(&sources);
-            fs::create_dir_all(folder).at(folder)?;
-            fs::write(&path, text).at(&path)?;
-        }
+        write_sources(design, &sources)?;
 
         (self.progress)(Stage::Translating);
         let mut verilator = self.tools.command(Tool::Verilator)?;
@@ -640,6 +639,17 @@ fn check_sources(design: &Design) -> Result<(), BuildError> {
         {
             return bad(name, "the name occurs twice");
         }
+    }
+    Ok(())
+}
+
+/// Writes the sources of a design below `folder`.
+pub(crate) fn write_sources(design: &Design, folder: &Path) -> Result<(), IoError> {
+    for (name, text) in &design.sources {
+        let path = folder.join(name);
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).at(parent)?;
+        fs::write(&path, text).at(&path)?;
     }
     Ok(())
 }

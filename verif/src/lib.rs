@@ -7,5 +7,8 @@ pub mod build;
 pub mod cache;
 pub mod code_coverage;
 pub mod dut;
+pub mod icarus;
+pub mod lockstep;
 pub mod ports;
+pub mod record;
 pub mod tools;

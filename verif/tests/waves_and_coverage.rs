@@ -30,10 +30,10 @@ fn changes(vcd: &str, name: &str) -> Vec<(u64, String)> {
     for line in vcd.lines() {
         if let Some(text) = line.strip_prefix('#') {
             time = text.parse().unwrap();
-        } else if let Some(bits) = line.strip_suffix(code) {
-            if bits == "0" || bits == "1" || bits.starts_with('b') {
-                changes.push((time, bits.trim_start_matches('b').trim().to_owned()));
-            }
+        } else if let Some(bits) = line.strip_suffix(code)
+            && (bits == "0" || bits == "1" || bits.starts_with('b'))
+        {
+            changes.push((time, bits.trim_start_matches('b').trim().to_owned()));
         }
     }
     changes

@@ -1,6 +1,8 @@
 //! Shared by the integration tests.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod lanes;
+
 use std::path::PathBuf;
 
 use l1forge_verif::build::{Builder, Design};
