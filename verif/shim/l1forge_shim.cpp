@@ -13,6 +13,7 @@ using Waves = VerilatedFstC;
 using Waves = VerilatedVcdC;
 #endif
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -48,6 +49,7 @@ struct L1fDut {
 #if VM_TRACE
     std::unique_ptr<Waves> waves;
 #endif
+    uint64_t serial = 0;  // of all instances, from 1
     uint64_t time = 0;
     std::vector<L1fPort> ports;
     std::string output;
@@ -78,7 +80,10 @@ struct L1fDut {
 
 namespace {
 
+// The instance that runs, or ran last, in this thread; t_serial tells a new instance at the address of an old one.
 thread_local L1fDut* t_dut = nullptr;
+thread_local uint64_t t_serial = 0;
+std::atomic<uint64_t> s_serials{0};
 
 // Seeding is global to the run-time library: one construction at a time.
 std::mutex s_new_mutex;
@@ -89,9 +94,11 @@ uint32_t guarded(L1fDut* dut, Body body) {
     if (dut->dead) return dut->kind;
     dut->kind = OK;
     dut->call_start = dut->output.size();
-    L1fDut* const outer = t_dut;
-    t_dut = dut;
-    Verilated::threadContextp(dut->context.get());
+    if (t_serial != dut->serial) {
+        t_serial = dut->serial;
+        t_dut = dut;
+        Verilated::threadContextp(dut->context.get());
+    }
     try {
         body();
     } catch (const Abort&) {
@@ -103,7 +110,6 @@ uint32_t guarded(L1fDut* dut, Body body) {
         dut->fail(EXCEPTION, "", 0, "unknown C++ exception");
         dut->dead = true;
     }
-    t_dut = outer;
     return dut->kind;
 }
 
@@ -184,6 +190,7 @@ uint32_t l1forge_port_count() {
 
 L1fDut* l1forge_new(int32_t reset_mode, int32_t seed) {
     L1fDut* const dut = new L1fDut;
+    dut->serial = ++s_serials;
     dut->context = std::make_unique<VerilatedContext>();
     const std::lock_guard<std::mutex> lock{s_new_mutex};
     guarded(dut, [&] {
@@ -213,6 +220,9 @@ void l1forge_free(L1fDut* dut) {
         if (dut->waves) dut->waves->close();
 #endif
     });
+    // The destructors of the model want its context, also that of a dead instance, for which guarded() has done nothing.
+    t_dut = nullptr;
+    t_serial = 0;
     Verilated::threadContextp(dut->context.get());
 #if VM_TRACE
     dut->waves.reset();

@@ -2,12 +2,15 @@
 
 mod common;
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 
 use common::{design, shared_builder};
-use l1forge_verif::build::{BuildError, Design};
+use l1forge_verif::build::{BuildError, Builder, Design};
 use l1forge_verif::dut::{Dut, Init, StopKind};
 use l1forge_verif::ports::{PortSpec, Values};
+use l1forge_verif::tools::{Tool, Toolbox};
 use proptest::prelude::*;
 
 #[test]
@@ -347,6 +350,43 @@ fn logic_that_does_not_settle_is_an_error_and_the_end() {
     assert_eq!(dut.step().unwrap_err().kind, StopKind::Simulator);
     // Others live on.
     stops(0).step().unwrap();
+}
+
+/// A C++ exception in the model, planted behind Verilator's back.
+#[test]
+fn exceptions_are_errors_and_the_end() {
+    let (folder, cache) = common::private_cache();
+    for (throw, message) in [
+        ("throw std::runtime_error{\"made up\"}", "made up"),
+        ("throw 7", "unknown C++ exception"),
+    ] {
+        let fake = folder.path().join("verilator");
+        let real = Toolbox::from_env().find(Tool::Verilator).unwrap();
+        let script = format!(
+            "#!/bin/sh\n'{}' \"$@\" || exit\n[ \"$1\" = --cc ] || exit 0\n\
+             sed -i 's/eval_step() {{/eval_step() {{ static int calls; if (++calls > 5) {throw};/; 1i #include <stdexcept>' ../obj/Vdut.cpp\n",
+            real.display()
+        );
+        fs::write(&fake, script).unwrap();
+        fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
+        let builder = Builder::new(
+            cache.clone(),
+            Toolbox::from_env().with(Tool::Verilator, &fake),
+        );
+        let library = builder
+            .build(&design("counter.v").define("MESSAGE", message.len().to_string()))
+            .unwrap();
+        let mut dut = library.instantiate(Init::Zeros).unwrap();
+        dut.step().unwrap();
+        dut.step().unwrap();
+        for _ in 0..2 {
+            let error = dut.step().unwrap_err();
+            assert_eq!(
+                (error.kind, error.message.as_str(), error.cycle),
+                (StopKind::Exception, message, 2)
+            );
+        }
+    }
 }
 
 #[test]
