@@ -1,0 +1,957 @@
+//! Builds a loadable simulation model from Verilog: Verilator, a small C interface, one shared library per design.
+//!
+//! ```no_run
+//! use l1forge_verif::build::{Builder, Design};
+//! use l1forge_verif::dut::Init;
+//!
+//! let design = Design::new("counter")
+//!     .source("counter.v", std::fs::read_to_string("counter.v")?)
+//!     .clock("clk");
+//! let library = Builder::from_env().build(&design)?;
+//! let mut dut = library.instantiate(Init::Random(1))?;
+//! let (en, q) = (library.interface().input("en")?, library.interface().output("q")?);
+//! dut.poke(en, 1);
+//! dut.step()?;
+//! println!("{}", dut.peek(q));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Libraries are kept in a [`Cache`] under a key made of everything that determines them: the Verilog, the port list, the options, the
+//! C interface, and the versions of Verilator and of the C++ compiler. No time stamp is ever looked at.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Component, Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::cache::{At as _, Cache, Entry, IoError, Key, Workspace, hash_file};
+use crate::dut::Library;
+use crate::ports::{Dir, Interface, PortError, PortSpec};
+use crate::tools::{MissingTool, Tool, Toolbox};
+
+const SHIM: &str = include_str!("../shim/l1forge_shim.cpp");
+const SHIM_HEADER: &str = include_str!("../shim/l1forge_shim.h");
+const HOOKS: &str = include_str!("../shim/l1forge_hooks.h");
+
+/// Name of the shared library in its folder.
+const LIBRARY: &str = "libdut.so";
+const MANIFEST: &str = "manifest.txt";
+
+/// Verilator arguments of every build.
+const VERILATOR_FLAGS: &[&str] = &[
+    "--cc",
+    "--prefix",
+    "Vdut",
+    // The language of a file follows from its name.
+    "+1364-2005ext+v",
+    "+1800-2017ext+sv",
+    // Undefined values become random bits, so that a design that depends on one does not always work.
+    "--x-assign",
+    "unique",
+    "--x-initial",
+    "unique",
+    // One compiler process for all of a large design needs gigabytes.
+    "--output-split",
+    "20000",
+    "--output-split-cfuncs",
+    "500",
+    "--assert",
+    "--no-timing",
+    // Warnings are the business of the linters.
+    "-Wno-fatal",
+];
+
+/// Arguments of make: optimising more costs much build time and gains no speed.
+const MAKE_FLAGS: &[&str] = &["-j2", "OPT_FAST=-O1", "OPT_SLOW=-O0"];
+
+/// Compiler arguments of every object: all symbols stay inside the library, so that several designs can live in one process.
+const CXX_FLAGS: &[&str] = &[
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fvisibility-inlines-hidden",
+];
+
+/// Functions of the run-time library that the C interface replaces.
+const RUNTIME_FLAGS: &[&str] = &[
+    "-O2",
+    "-faligned-new",
+    "-DVL_USER_FINISH",
+    "-DVL_USER_STOP",
+    "-DVL_USER_FATAL",
+    "-DVL_USER_WARN",
+];
+
+const MAKEFILE: &str = "\
+include Vdut.mk
+.DEFAULT_GOAL := libdut.so
+VM_USER_CFLAGS += $(L1F_CXXFLAGS)
+l1forge_shim.o: l1forge_shim.h l1forge_ports.inc
+libdut.so: $(VK_OBJS) l1forge_shim.o
+\t$(file >objects.rsp,$^)
+\t$(file >exports.map,{ global: l1forge_*; local: *; };)
+\t$(LINK) -shared -Wl,-z,defs -Wl,--version-script=exports.map -o $@ @objects.rsp $(L1F_RUNTIME) $(LDLIBS)
+";
+
+/// Wave format of a build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Waves {
+    /// No waves; fastest.
+    #[default]
+    Off,
+    /// FST, the compact format of GTKWave and Surfer.
+    Fst,
+    /// VCD, plain text.
+    Vcd,
+}
+
+/// Verilog sources and how to build them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Design {
+    top: String,
+    sources: Vec<(String, String)>,
+    ports: Option<Vec<PortSpec>>,
+    clock: Option<String>,
+    defines: Vec<(String, String)>,
+    waves: Waves,
+    coverage: bool,
+}
+
+impl Design {
+    /// A design whose top module is `top`, without sources yet.
+    pub fn new(top: impl Into<String>) -> Self {
+        Self {
+            top: top.into(),
+            sources: Vec::new(),
+            ports: None,
+            clock: None,
+            defines: Vec::new(),
+            waves: Waves::Off,
+            coverage: false,
+        }
+    }
+
+    /// Adds a source. `name` is the relative path that messages show; a name ending in `.v` is read as Verilog-2005, one ending in
+    /// `.sv` as SystemVerilog. Sources are compiled in the order given.
+    #[must_use]
+    pub fn source(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.sources.push((name.into(), text.into()));
+        self
+    }
+
+    /// Adds several sources, see [`Design::source`].
+    #[must_use]
+    pub fn sources<N: Into<String>, T: Into<String>>(
+        mut self,
+        sources: impl IntoIterator<Item = (N, T)>,
+    ) -> Self {
+        self.sources.extend(
+            sources
+                .into_iter()
+                .map(|(name, text)| (name.into(), text.into())),
+        );
+        self
+    }
+
+    /// The port list. It is compared with the model; without one, the ports are taken from the model, in an order that depends on
+    /// Verilator.
+    #[must_use]
+    pub fn ports(mut self, ports: Vec<PortSpec>) -> Self {
+        self.ports = Some(ports);
+        self
+    }
+
+    /// The input that [`crate::dut::Dut::step`] toggles. A design without a clock is combinational.
+    #[must_use]
+    pub fn clock(mut self, name: impl Into<String>) -> Self {
+        self.clock = Some(name.into());
+        self
+    }
+
+    /// Defines a preprocessor macro; `value` may be empty.
+    #[must_use]
+    pub fn define(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.defines.push((name.into(), value.into()));
+        self
+    }
+
+    /// Builds with waves.
+    #[must_use]
+    pub fn waves(mut self, waves: Waves) -> Self {
+        self.waves = waves;
+        self
+    }
+
+    /// Builds with line and toggle coverage.
+    #[must_use]
+    pub fn coverage(mut self, coverage: bool) -> Self {
+        self.coverage = coverage;
+        self
+    }
+
+    /// Name of the top module.
+    pub fn top(&self) -> &str {
+        &self.top
+    }
+
+    /// The sources as (name, text), in order.
+    pub fn source_files(&self) -> &[(String, String)] {
+        &self.sources
+    }
+
+    /// Name of the clock, if there is one.
+    pub fn clock_name(&self) -> Option<&str> {
+        self.clock.as_deref()
+    }
+
+    pub(crate) fn waves_format(&self) -> Waves {
+        self.waves
+    }
+
+    pub(crate) fn define_list(&self) -> &[(String, String)] {
+        &self.defines
+    }
+
+    pub(crate) fn has_coverage(&self) -> bool {
+        self.coverage
+    }
+
+    fn verilator_arguments(&self) -> Vec<String> {
+        let mut arguments: Vec<String> = VERILATOR_FLAGS.iter().map(ToString::to_string).collect();
+        arguments.extend(["--top-module".into(), self.top.clone()]);
+        match self.waves {
+            Waves::Off => {}
+            Waves::Fst => arguments.push("--trace-fst".into()),
+            Waves::Vcd => arguments.push("--trace".into()),
+        }
+        if self.waves != Waves::Off {
+            arguments.extend([
+                "--trace-max-array".into(),
+                "256".into(),
+                "--trace-max-width".into(),
+                "8192".into(),
+            ]);
+        }
+        if self.coverage {
+            arguments.push("--coverage".into());
+        }
+        for (name, value) in &self.defines {
+            arguments.push(if value.is_empty() {
+                format!("+define+{name}")
+            } else {
+                format!("+define+{name}={value}")
+            });
+        }
+        arguments
+    }
+}
+
+/// What a build is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Another process or thread is building the same design.
+    Waiting,
+    /// Verilator translates the Verilog.
+    Translating,
+    /// The run-time library of this Verilator is compiled, once.
+    Runtime,
+    /// The C++ of the design is compiled.
+    Compiling,
+}
+
+/// Why there is no library.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A program is missing.
+    #[error(transparent)]
+    MissingTool(#[from] MissingTool),
+    /// A source name is absolute, leaves its folder, occurs twice, or there is no source.
+    #[error("source `{name}`: {reason}")]
+    Source {
+        /// Name of the source.
+        name: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Verilator refuses the sources.
+    #[error("Verilator refuses `{top}` (log: {})\n{excerpt}", log.display())]
+    Verilator {
+        /// Top module.
+        top: String,
+        /// The complete log.
+        log: PathBuf,
+        /// The errors in it.
+        excerpt: String,
+    },
+    /// The C++ of the design does not compile.
+    #[error("the C++ model of `{top}` does not compile (log: {})\n{excerpt}", log.display())]
+    Compiler {
+        /// Top module.
+        top: String,
+        /// The complete log.
+        log: PathBuf,
+        /// The errors in it.
+        excerpt: String,
+    },
+    /// The ports of the model are not those of the port list.
+    #[error("`{top}` does not have the ports expected of it: {}", differences.join("; "))]
+    Ports {
+        /// Top module.
+        top: String,
+        /// One line per port.
+        differences: Vec<String>,
+    },
+    /// A port list that cannot be laid out.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// The library cannot be loaded.
+    #[error("{}: {reason}", path.display())]
+    Load {
+        /// The library.
+        path: PathBuf,
+        /// What the loader says.
+        reason: String,
+    },
+}
+
+/// Builds designs with the tools of a [`Toolbox`] in a [`Cache`].
+#[derive(Clone)]
+pub struct Builder {
+    cache: Cache,
+    tools: Toolbox,
+    progress: Arc<dyn Fn(Stage) + Send + Sync>,
+}
+
+impl Builder {
+    /// Tools and cache of the environment, see [`Toolbox::from_env`] and [`Cache::from_env`].
+    pub fn from_env() -> Self {
+        Self::new(Cache::from_env(), Toolbox::from_env())
+    }
+
+    /// Given cache and tools.
+    pub fn new(cache: Cache, tools: Toolbox) -> Self {
+        Self {
+            cache,
+            tools,
+            progress: Arc::new(|_| {}),
+        }
+    }
+
+    /// Calls `progress` whenever a build comes to another stage; it is not called when the library is in the cache.
+    #[must_use]
+    pub fn on_progress(mut self, progress: impl Fn(Stage) + Send + Sync + 'static) -> Self {
+        self.progress = Arc::new(progress);
+        self
+    }
+
+    /// The library of a design: from the cache, or built now.
+    ///
+    /// # Errors
+    /// See [`BuildError`]. A failed build leaves nothing in the cache but its log.
+    pub fn build(&self, design: &Design) -> Result<Library, BuildError> {
+        check_sources(design)?;
+        let versions = Versions::of(&self.tools)?;
+        let key = key_of(design, &versions);
+        let started = Instant::now();
+        let entry = self.cache.entry(
+            "models",
+            &key,
+            |path| Manifest::read(path).is_some(),
+            || (self.progress)(Stage::Waiting),
+            |workspace| self.build_in(design, &versions, workspace),
+        )?;
+        let manifest = Manifest::read(&entry.path).ok_or_else(|| BuildError::Load {
+            path: entry.path.clone(),
+            reason: "the folder has been changed by someone else".into(),
+        })?;
+        let ports = design.ports.clone().unwrap_or(manifest.ports);
+        let interface = Interface::new(ports, design.clock.as_deref())?;
+        let seconds = started.elapsed().as_secs_f64();
+        Library::load(
+            &entry.path.join(LIBRARY),
+            key,
+            interface,
+            entry.fresh.then_some(seconds),
+            design,
+        )
+    }
+
+    fn build_in(
+        &self,
+        design: &Design,
+        versions: &Versions,
+        workspace: &Workspace,
+    ) -> Result<(), BuildError> {
+        let sources = workspace.scratch.join("src");
+        let objects = workspace.scratch.join("obj");
+        fs::create_dir(&objects).at(&objects)?;
+        write_sources(design, &sources)?;
+
+        (self.progress)(Stage::Translating);
+        let mut verilator = self.tools.command(Tool::Verilator)?;
+        verilator
+            .args(design.verilator_arguments())
+            .args(["--Mdir", "../obj"]);
+        verilator
+            .args(design.sources.iter().map(|(name, _)| name))
+            .current_dir(&sources);
+        if !run(&mut verilator, &workspace.log)? {
+            return Err(BuildError::Verilator {
+                top: design.top.clone(),
+                log: workspace.kept_log.clone(),
+                excerpt: excerpt(&workspace.log),
+            });
+        }
+
+        let ports = model_ports(&objects.join("Vdut.h"))?;
+        let listed = check_ports(design, &ports)?;
+        let classes = read(&objects.join("Vdut_classes.mk"))?;
+        let runtime_names = [
+            make_list(&classes, "VM_GLOBAL_FAST"),
+            make_list(&classes, "VM_GLOBAL_SLOW"),
+        ]
+        .concat();
+        let root = self.verilator_root()?;
+        let mut runtime = Vec::new();
+        for name in &runtime_names {
+            let entry = self.runtime_object(name, &root, versions)?;
+            runtime.push(entry.path.join(format!("{name}.o")));
+        }
+
+        (self.progress)(Stage::Compiling);
+        let write = |name: &str, text: &str| -> Result<(), IoError> {
+            let path = objects.join(name);
+            fs::write(&path, text).at(&path)
+        };
+        write("l1forge_shim.cpp", SHIM)?;
+        write("l1forge_shim.h", SHIM_HEADER)?;
+        write("l1forge_ports.inc", &port_table(&listed))?;
+        write("l1forge.mk", MAKEFILE)?;
+        let mut make = self.tools.command(Tool::Make)?;
+        self.compiler_environment(&mut make, workspace);
+        // The generated makefile refuses a path with spaces, which it does not need: all its paths are relative.
+        make.args(["-f", "l1forge.mk", "CURDIR=."])
+            .args(MAKE_FLAGS)
+            .current_dir(&objects);
+        let compiler = self.tools.find(Tool::Cxx)?;
+        make.arg(format!("CXX={}", compiler.display()))
+            .arg(format!("LINK={}", compiler.display()));
+        make.arg(match self.tools.find(Tool::Ccache) {
+            Ok(ccache) => format!("OBJCACHE={}", ccache.display()),
+            Err(_) => "OBJCACHE=".into(),
+        });
+        make.arg(format!("L1F_CXXFLAGS={}", versions.cxx_flags().join(" ")));
+        let runtime: Vec<_> = runtime
+            .iter()
+            .map(|path| relative(&objects, path))
+            .collect();
+        make.arg(format!("L1F_RUNTIME={}", runtime.join(" ")));
+        if !run(&mut make, &workspace.log)? {
+            return Err(BuildError::Compiler {
+                top: design.top.clone(),
+                log: workspace.kept_log.clone(),
+                excerpt: excerpt(&workspace.log),
+            });
+        }
+
+        let library = workspace.product.join(LIBRARY);
+        fs::rename(objects.join(LIBRARY), &library).at(&library)?;
+        fs::rename(&sources, workspace.product.join("src")).at(&sources)?;
+        fs::copy(&workspace.log, workspace.product.join("build.log")).at(&workspace.log)?;
+        Manifest {
+            hash: hash_file(&library).at(&library)?,
+            top: design.top.clone(),
+            ports: specs_of(&listed),
+        }
+        .write(&workspace.product, versions)?;
+        Ok(())
+    }
+
+    /// An object of Verilator's run-time library, compiled once per version of the tools.
+    fn runtime_object(
+        &self,
+        name: &str,
+        root: &Path,
+        versions: &Versions,
+    ) -> Result<Entry, BuildError> {
+        let mut flags: Vec<String> = versions.cxx_flags();
+        flags.extend(RUNTIME_FLAGS.iter().map(ToString::to_string));
+        for folder in ["include", "include/vltstd"] {
+            flags.push(format!("-I{}", root.join(folder).display()));
+        }
+        let mut key = Key::default();
+        key.field(name)
+            .field(HOOKS)
+            .field(&versions.verilator)
+            .field(&versions.compiler);
+        flags.iter().for_each(|flag| {
+            key.field(flag);
+        });
+        let file = format!("{name}.o");
+        self.cache.entry(
+            "runtime",
+            &key.finish(),
+            |path| path.join(&file).is_file(),
+            || {},
+            |workspace| {
+                (self.progress)(Stage::Runtime);
+                let hooks = workspace.scratch.join("l1forge_hooks.h");
+                fs::write(&hooks, HOOKS).at(&hooks)?;
+                let compiler = self.tools.find(Tool::Cxx)?;
+                let mut command = match self.tools.command(Tool::Ccache) {
+                    Ok(mut ccache) => {
+                        ccache.arg(compiler);
+                        ccache
+                    }
+                    Err(_) => self.tools.command(Tool::Cxx)?,
+                };
+                self.compiler_environment(&mut command, workspace);
+                command
+                    .args(&flags)
+                    .args(["-include", "l1forge_hooks.h", "-c", "-o"])
+                    .arg(format!("product/{file}"));
+                command
+                    .arg(root.join("include").join(format!("{name}.cpp")))
+                    .current_dir(&workspace.scratch);
+                if run(&mut command, &workspace.log)? {
+                    Ok(())
+                } else {
+                    Err(BuildError::Compiler {
+                        top: name.to_owned(),
+                        log: workspace.kept_log.clone(),
+                        excerpt: excerpt(&workspace.log),
+                    })
+                }
+            },
+        )
+    }
+
+    fn verilator_root(&self) -> Result<PathBuf, BuildError> {
+        let mut command = self.tools.command(Tool::Verilator)?;
+        let output = command
+            .args(["--getenv", "VERILATOR_ROOT"])
+            .output()
+            .at("verilator")?;
+        Ok(PathBuf::from(
+            String::from_utf8_lossy(&output.stdout).trim(),
+        ))
+    }
+
+    /// Makes the compiler cache hit in another temporary folder, and keeps a surrounding make out.
+    fn compiler_environment(&self, command: &mut Command, workspace: &Workspace) {
+        let sloppiness = "include_file_ctime,include_file_mtime";
+        let sloppiness = match std::env::var("CCACHE_SLOPPINESS") {
+            Ok(more) if !more.is_empty() => format!("{more},{sloppiness}"),
+            _ => sloppiness.to_owned(),
+        };
+        command
+            .env("CCACHE_BASEDIR", &workspace.scratch)
+            .env("CCACHE_NOHASHDIR", "1")
+            .env("CCACHE_SLOPPINESS", sloppiness)
+            .env_remove("MAKEFLAGS")
+            .env_remove("MFLAGS")
+            .env_remove("MAKELEVEL")
+            .env("PATH", self.tools.search_path());
+    }
+}
+
+/// Versions of the tools that determine a library.
+struct Versions {
+    verilator: String,
+    compiler: String,
+}
+
+impl Versions {
+    fn of(tools: &Toolbox) -> Result<Self, BuildError> {
+        tools.find(Tool::Make)?;
+        Ok(Self {
+            verilator: tools.version(Tool::Verilator)?,
+            compiler: tools.version(Tool::Cxx)?,
+        })
+    }
+
+    fn cxx_flags(&self) -> Vec<String> {
+        let mut flags: Vec<String> = CXX_FLAGS.iter().map(ToString::to_string).collect();
+        if !self.compiler.contains("clang") {
+            // Static variables of inline functions would be shared between all libraries of the process.
+            flags.push("-fno-gnu-unique".into());
+        }
+        flags
+    }
+}
+
+fn key_of(design: &Design, versions: &Versions) -> String {
+    let mut key = Key::default();
+    key.field(&versions.verilator).field(&versions.compiler);
+    for text in [SHIM, SHIM_HEADER, HOOKS, MAKEFILE] {
+        key.field(text);
+    }
+    let lists = [
+        design.verilator_arguments(),
+        MAKE_FLAGS.iter().map(ToString::to_string).collect(),
+        versions.cxx_flags(),
+        RUNTIME_FLAGS.iter().map(ToString::to_string).collect(),
+        design
+            .sources
+            .iter()
+            .flat_map(|(name, text)| [name.clone(), text.clone()])
+            .collect(),
+        design.ports.iter().flatten().map(port_line).collect(),
+    ];
+    for list in lists {
+        key.field((list.len() as u64).to_le_bytes());
+        for item in list {
+            key.field(item);
+        }
+    }
+    key.finish()
+}
+
+fn check_sources(design: &Design) -> Result<(), BuildError> {
+    let bad = |name: &str, reason| {
+        Err(BuildError::Source {
+            name: name.to_owned(),
+            reason,
+        })
+    };
+    if design.sources.is_empty() {
+        return bad("", "there is none");
+    }
+    for (index, (name, _)) in design.sources.iter().enumerate() {
+        if name.is_empty()
+            || !Path::new(name)
+                .components()
+                .all(|part| matches!(part, Component::Normal(_)))
+        {
+            return bad(name, "the name must be a relative path without `..`");
+        }
+        if name.starts_with('-') || name.starts_with('+') {
+            return bad(name, "the name looks like an option");
+        }
+        if design.sources[..index]
+            .iter()
+            .any(|(other, _)| other == name)
+        {
+            return bad(name, "the name occurs twice");
+        }
+    }
+    Ok(())
+}
+
+/// Writes the sources of a design below `folder`.
+pub(crate) fn write_sources(design: &Design, folder: &Path) -> Result<(), IoError> {
+    for (name, text) in &design.sources {
+        let path = folder.join(name);
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).at(parent)?;
+        fs::write(&path, text).at(&path)?;
+    }
+    Ok(())
+}
+
+/// A port as Verilator names it in the C++ class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ModelPort {
+    member: String,
+    spec: PortSpec,
+}
+
+fn specs_of(ports: &[ModelPort]) -> Vec<PortSpec> {
+    ports.iter().map(|port| port.spec.clone()).collect()
+}
+
+/// Reads the ports from the header of the model, lines such as `VL_IN8(&clk,0,0);` and `VL_OUTW(&w,299,0,10);`.
+fn model_ports(header: &Path) -> Result<Vec<ModelPort>, BuildError> {
+    let text = read(header)?;
+    let mut ports = Vec::new();
+    for line in text.lines().map(str::trim) {
+        let Some((macro_name, rest)) = line.split_once('(') else {
+            continue;
+        };
+        let (dir, kind) = match (
+            macro_name.strip_prefix("VL_INOUT"),
+            macro_name.strip_prefix("VL_IN"),
+            macro_name.strip_prefix("VL_OUT"),
+        ) {
+            (Some(kind), _, _) => (None, kind),
+            (_, Some(kind), _) => (Some(Dir::Input), kind),
+            (_, _, Some(kind)) => (Some(Dir::Output), kind),
+            _ => continue,
+        };
+        if !matches!(kind, "" | "8" | "16" | "64" | "W") {
+            continue;
+        }
+        let fields: Vec<&str> = rest
+            .trim_end_matches(");")
+            .split(',')
+            .map(str::trim)
+            .collect();
+        let parsed = match (dir, &fields[..]) {
+            (Some(dir), [name, msb, lsb, ..]) => {
+                let member = name.strip_prefix('&').unwrap_or(name);
+                let plain = member
+                    .chars()
+                    .all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+                match (plain, msb.parse::<i64>(), lsb.parse::<i64>()) {
+                    (true, Ok(msb), Ok(lsb)) => {
+                        Some((dir, member, ((msb - lsb).unsigned_abs() + 1) as u32))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        let Some((dir, member, width)) = parsed else {
+            return Err(BuildError::Ports {
+                top: header.display().to_string(),
+                differences: vec![format!(
+                    "port declaration `{line}` is not supported (inout, or an array)"
+                )],
+            });
+        };
+        let spec = PortSpec {
+            name: decode_name(member),
+            width,
+            dir,
+            elem: width,
+        };
+        ports.push(ModelPort {
+            member: member.to_owned(),
+            spec,
+        });
+    }
+    Ok(ports)
+}
+
+/// The Verilog name of a C++ member: Verilator writes `__0XX` for a letter that C++ does not have, and for the second of two
+/// underscores, and puts `__SYM__` before a C++ keyword.
+fn decode_name(member: &str) -> String {
+    let member = member.strip_prefix("__SYM__").unwrap_or(member);
+    let mut name = String::with_capacity(member.len());
+    let mut rest = member;
+    while let Some(letter) = rest.chars().next() {
+        let code = rest
+            .strip_prefix("__0")
+            .and_then(|tail| tail.get(..2))
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        if let Some(code) = code {
+            name.push(char::from(code));
+            rest = &rest[5..];
+        } else {
+            name.push(letter);
+            rest = &rest[letter.len_utf8()..];
+        }
+    }
+    name
+}
+
+/// The ports of the model in the order of the design's port list, which must name all of them.
+fn check_ports(design: &Design, model: &[ModelPort]) -> Result<Vec<ModelPort>, BuildError> {
+    let Some(listed) = &design.ports else {
+        return Ok(model.to_vec());
+    };
+    let mut differences = Vec::new();
+    let mut ports = Vec::new();
+    for spec in listed {
+        match model.iter().find(|port| port.spec.name == spec.name) {
+            None => differences.push(format!(
+                "{} `{}` [{}] is missing",
+                spec.dir, spec.name, spec.width
+            )),
+            Some(port) if port.spec.dir != spec.dir || port.spec.width != spec.width => differences
+                .push(format!(
+                    "`{}` is an {} of {} bits, expected an {} of {} bits",
+                    spec.name, port.spec.dir, port.spec.width, spec.dir, spec.width
+                )),
+            Some(port) => ports.push(ModelPort {
+                member: port.member.clone(),
+                spec: spec.clone(),
+            }),
+        }
+    }
+    for port in model {
+        if !listed.iter().any(|spec| spec.name == port.spec.name) {
+            differences.push(format!(
+                "{} `{}` [{}] is not in the port list",
+                port.spec.dir, port.spec.name, port.spec.width
+            ));
+        }
+    }
+    if differences.is_empty() {
+        Ok(ports)
+    } else {
+        Err(BuildError::Ports {
+            top: design.top.clone(),
+            differences,
+        })
+    }
+}
+
+fn port_table(ports: &[ModelPort]) -> String {
+    let line = |port: &ModelPort| {
+        let output = u8::from(port.spec.dir == Dir::Output);
+        format!(
+            "L1F_PORT(\"{}\", {}, {}, {output})\n",
+            port.spec.name.escape_default(),
+            port.member,
+            port.spec.width
+        )
+    };
+    ports.iter().map(line).collect()
+}
+
+fn port_line(spec: &PortSpec) -> String {
+    format!(
+        "port {} {} {} {}",
+        spec.dir, spec.width, spec.elem, spec.name
+    )
+}
+
+/// What a library folder says about itself. The hash of the library tells a damaged one.
+struct Manifest {
+    hash: String,
+    top: String,
+    ports: Vec<PortSpec>,
+}
+
+impl Manifest {
+    fn write(&self, folder: &Path, versions: &Versions) -> Result<(), IoError> {
+        let path = folder.join(MANIFEST);
+        let mut file = File::create(&path).at(&path)?;
+        let Self { hash, top, ports } = self;
+        let Versions {
+            verilator,
+            compiler,
+        } = versions;
+        let ports: String = ports.iter().map(|spec| port_line(spec) + "\n").collect();
+        write!(
+            file,
+            "sha256 {hash}\ntop {top}\nverilator {verilator}\ncompiler {compiler}\n{ports}"
+        )
+        .at(&path)
+    }
+
+    /// The manifest of a folder that holds an undamaged library.
+    fn read(folder: &Path) -> Option<Self> {
+        let text = fs::read_to_string(folder.join(MANIFEST)).ok()?;
+        let field = |name: &str| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+        };
+        let hash = field("sha256")?.to_owned();
+        let top = field("top")?.to_owned();
+        let mut ports = Vec::new();
+        for line in text.lines() {
+            let Some(line) = line.strip_prefix("port ") else {
+                continue;
+            };
+            let fields: Vec<&str> = line.splitn(4, ' ').collect();
+            let [dir, width, elem, name] = fields[..] else {
+                return None;
+            };
+            let dir = if dir == "input" {
+                Dir::Input
+            } else {
+                Dir::Output
+            };
+            ports.push(PortSpec {
+                name: name.to_owned(),
+                width: width.parse().ok()?,
+                dir,
+                elem: elem.parse().ok()?,
+            });
+        }
+        (hash_file(&folder.join(LIBRARY)).ok()? == hash).then_some(Self { hash, top, ports })
+    }
+}
+
+/// The names of a list such as `VM_GLOBAL_FAST += \` in a generated makefile.
+fn make_list(makefile: &str, variable: &str) -> Vec<String> {
+    let mut lines = makefile
+        .lines()
+        .skip_while(|line| !line.starts_with(&format!("{variable} +=")));
+    let mut names = Vec::new();
+    let mut next = lines
+        .next()
+        .and_then(|line| line.split_once("+="))
+        .map(|(_, rest)| rest);
+    while let Some(line) = next {
+        let continued = line.trim_end().strip_suffix('\\');
+        names.extend(
+            continued
+                .unwrap_or(line)
+                .split_whitespace()
+                .map(str::to_owned),
+        );
+        next = continued.and_then(|_| lines.next());
+    }
+    names
+}
+
+/// Runs a command with its output appended to `log`; tells whether it succeeded.
+fn run(command: &mut Command, log: &Path) -> Result<bool, IoError> {
+    let mut file = File::options()
+        .create(true)
+        .append(true)
+        .open(log)
+        .at(log)?;
+    writeln!(file, "$ {command:?}").at(log)?;
+    let output = file.try_clone().at(log)?;
+    let errors = file.try_clone().at(log)?;
+    let status = command
+        .stdout(output)
+        .stderr(errors)
+        .status()
+        .at(Path::new(command.get_program()))?;
+    if !status.success() {
+        writeln!(file, "failed: {status}").at(log)?;
+    }
+    Ok(status.success())
+}
+
+/// The first errors of a log, or its end.
+fn excerpt(log: &Path) -> String {
+    const LINES: usize = 12;
+    let text = fs::read(log)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with("$ "))
+        .collect();
+    let first = lines
+        .iter()
+        .position(|line| line.contains("%Error") || line.contains("error:"));
+    let start = first.unwrap_or(lines.len().saturating_sub(LINES));
+    lines[start..]
+        .iter()
+        .take(LINES)
+        .copied()
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn read(path: &Path) -> Result<String, IoError> {
+    fs::read_to_string(path).at(path)
+}
+
+/// `path` seen from `folder`; both are absolute and below one cache folder.
+fn relative(folder: &Path, path: &Path) -> String {
+    let common = folder
+        .components()
+        .zip(path.components())
+        .take_while(|(left, right)| left == right)
+        .count();
+    let mut result: PathBuf = folder
+        .components()
+        .skip(common)
+        .map(|_| Component::ParentDir)
+        .collect();
+    result.extend(path.components().skip(common));
+    result.display().to_string()
+}
