@@ -20,6 +20,7 @@
 
 mod derived;
 mod error;
+pub mod hash;
 mod keys;
 mod settings;
 mod validate;
