@@ -5,22 +5,24 @@ use super::sizes::{Indices, MAX_K, Sizes};
 use crate::block::{Block, Port, Signals};
 use l1forge_config::hash::{self, HashMatrices, HashShape};
 use l1forge_config::{Config, HashScheme};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 /// Width of `user_i` of the block built alone, in bits.
 const USER_BITS: usize = 8;
 
-/// The base hashes of a configuration.
-///
-/// # Panics
-/// Never for a valid configuration that has hash positions.
-pub fn hash_data(c: &Config) -> HashMatrices {
+/// The base hashes of a configuration that has hash positions; searched for once per process and shape.
+pub fn hash_data(c: &Config) -> Arc<HashMatrices> {
+    static KNOWN: Mutex<BTreeMap<[u32; 5], Arc<HashMatrices>>> = Mutex::new(BTreeMap::new());
     let scheme = match c.hash {
         HashScheme::Double => hash::HashScheme::Double,
         HashScheme::Independent => hash::HashScheme::Independent,
     };
     let shape = HashShape { tag_bits: c.tag_bits(), hash_bits: c.hash_bits, banks: c.banks, hashes: c.hashes };
-    HashMatrices::new(scheme, shape).expect("a valid configuration has hashes")
+    let key = [scheme as u32, shape.tag_bits, shape.hash_bits, shape.banks, shape.hashes];
+    let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let search = || Arc::new(HashMatrices::new(scheme, shape).expect("a valid configuration has hashes"));
+    known.entry(key).or_insert_with(search).clone()
 }
 
 /// What all BF engines of a configuration compute, by table: one look-up per byte of the tag and base hash.
@@ -53,7 +55,7 @@ impl Encoder {
         if c.hashes > 0 {
             let data = hash_data(c);
             bases = data.bases.iter().map(|base| Tables::new(&base.taps, base.constant, bytes)).collect();
-            coefficients = data.coefficients;
+            coefficients.clone_from(&data.coefficients);
             remaining_bits = data.remaining_bits;
             g_mask = (1 << data.g_bits) - 1;
         }
