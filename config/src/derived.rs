@@ -1,5 +1,6 @@
 //! Sizes that follow from the keys, used alike by generators and models.
 
+use crate::hash::{HashMatrices, HashShape};
 use crate::keys::Config;
 
 /// Bits needed to number `n` things, at least 1.
@@ -56,6 +57,12 @@ impl Config {
     /// Width of an index `{bank, row}`, in bits.
     pub fn index_bits(&self) -> u32 {
         self.bank_bits() + self.row_bits()
+    }
+
+    /// The base hashes and how positions are made of them.
+    pub fn hash_matrices(&self) -> HashMatrices {
+        let shape = HashShape { tag_bits: self.tag_bits(), hash_bits: self.hash_bits, banks: self.banks, hashes: self.hashes };
+        HashMatrices::new(self.hash, shape).expect("a valid configuration has hashes")
     }
 
     /// Tags in one beat of the rebuild stream.

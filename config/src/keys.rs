@@ -1,5 +1,6 @@
 //! Every configuration key: type, default, unit, range and source, in one table.
 
+use crate::hash::HashScheme;
 use serde::Serialize;
 
 /// What values a key takes.
@@ -82,15 +83,6 @@ macro_rules! choice {
 }
 
 choice! {
-    /// Which base hashes the BF engine computes.
-    HashScheme {
-        /// `g_i = h1 + i*h2` from two XOR-tree hashes, as the paper.
-        Double = "double",
-        /// Each position has an XOR-tree hash of its own: no adders.
-        Independent = "independent",
-    }
-}
-choice! {
     /// How a lookup chooses the physical copy of the Snapshot Matrix it reads.
     CopyChoice {
         /// Position `i` of SM `s` always reads copy `(i + s) mod copies`.
@@ -157,6 +149,11 @@ impl FromValue for Vec<[i32; 2]> {
         list.iter().map(|p| p.as_array().expect("checked by KeyKind")).map(|p| [number(&p[0]), number(&p[1])]).collect()
     }
 }
+impl FromValue for HashScheme {
+    fn from_value(value: &toml::Value) -> Self {
+        value.clone().try_into().expect("checked by KeyKind")
+    }
+}
 macro_rules! from_word {
     ($($name:ident),+) => { $(impl FromValue for $name {
         fn from_value(value: &toml::Value) -> Self {
@@ -164,7 +161,7 @@ macro_rules! from_word {
         }
     })+ };
 }
-from_word!(HashScheme, CopyChoice, LookupNetwork, ProbeNetwork, MatrixLayout, ResetStyle);
+from_word!(CopyChoice, LookupNetwork, ProbeNetwork, MatrixLayout, ResetStyle);
 
 macro_rules! keys {
     ($($name:ident: $ty:ty = $kind:expr, $default:literal $(auto $auto:literal)?, $unit:literal, $source:literal, $doc:literal;)+) => {
@@ -214,7 +211,7 @@ keys! {
         "Positions shared by the Bloom-filter hashes; a multiple of banks.";
     hashes: u32 = Int { min: 0, max: 8 }, "3", "hashes", "C2P paper 4.2",
         "Bloom-filter hashes per tag; with the tag mask, k = hashes + 1, at most 8.";
-    hash: HashScheme = Choice(HashScheme::WORDS), "\"double\"", "scheme", "C2P paper 4.3.1",
+    hash: HashScheme = Choice(&["double", "independent"]), "\"double\"", "scheme", "C2P paper 4.3.1",
         "How the hash positions are computed.";
     banks: u32 = PowerOfTwo { min: 1, max: 1024 }, "64", "banks", "C2P paper 4.3.2",
         "Banks of the Snapshot Matrix; at most hash_bits, dividing hash_bits and mask_bits.";

@@ -26,5 +26,6 @@ mod settings;
 mod validate;
 
 pub use error::ConfigError;
-pub use keys::{Config, CopyChoice, HashScheme, KEYS, KeyKind, KeySpec, LookupNetwork, MatrixLayout, ProbeNetwork, ResetStyle};
+pub use hash::HashScheme;
+pub use keys::{Config, CopyChoice, KEYS, KeyKind, KeySpec, LookupNetwork, MatrixLayout, ProbeNetwork, ResetStyle};
 pub use settings::{PRESETS, Settings};

@@ -1,3 +1,5 @@
-//! RTL builder ([`rtl`]), primitives and the generators of the C2P-Cache.
+//! RTL builder ([`rtl`]), primitives ([`prim`]) and the generators of the C2P-Cache ([`c2p`]).
 
+pub mod c2p;
+pub mod prim;
 pub mod rtl;

@@ -1,1 +1,47 @@
-//! The RTL builder.
+//! The RTL builder: describe a module in Rust, get checked, readable Verilog-2005.
+//!
+//! ```
+//! use l1forge_hdl::rtl::{Design, ModuleBuilder};
+//!
+//! let mut m = ModuleBuilder::new("saturating_counter");
+//! m.purpose("Counts events and stops at the largest value.").latency("count_o follows inc_i by one cycle");
+//! m.clock_reset();
+//! let inc = m.input("inc_i", 1, "count this cycle");
+//! let clear = m.input("clear_i", 1, "start again at zero");
+//! let count = m.output("count_o", 8, "events so far");
+//! let count_q = m.reg("count_q", 8).doc("events so far");
+//! let full = m.wire("full", count_q.reduce_and());
+//! count_q.next_when(&clear, 0);
+//! count_q.next_when(&inc & !&full, &count_q + 1);
+//! m.assign(&count, &count_q);
+//!
+//! let design = Design::new(m.finish()?)?;
+//! let (name, text) = &design.files()[0];
+//! assert_eq!(name, "saturating_counter.v");
+//! assert!(text.contains("end else if (inc_i & ~full) begin"));
+//! # Ok::<(), l1forge_hdl::rtl::RtlError>(())
+//! ```
+
+mod bits;
+mod check;
+mod design;
+mod error;
+mod expr;
+mod external;
+mod index;
+mod keywords;
+mod module;
+mod options;
+mod print;
+mod process;
+mod signal;
+
+pub use bits::Bits;
+pub use design::{Design, Dir, Memory, Module, Param, Port};
+pub use error::RtlError;
+pub use expr::{Expr, Operand, index_width, value_width};
+pub use external::External;
+pub use index::{Index, LoopVar};
+pub use module::{Connect, ModuleBuilder, Outputs, Reg, RegPart};
+pub use options::{ResetStyle, RtlOptions};
+pub use process::{Block, CaseArms, IfChain};

@@ -1,0 +1,114 @@
+//! `update_lane`: encoded tags on their way to the matrix.
+
+use super::context::{Built, Context};
+use super::round_robin::{Kind, round_robin};
+use super::shift_queue::ShiftQueue;
+use crate::rtl::{Bits, Expr, value_width};
+
+/// Sources of a lane: SMs whose fill queue it serves, and stream tags.
+pub(super) struct Sources {
+    /// SMs s with s mod W = lane.
+    pub fills: Vec<u32>,
+    /// Stream tags l with l mod W = lane.
+    pub stream: Vec<u32>,
+}
+
+impl Sources {
+    pub fn of(c: &Context, lane: u32) -> Self {
+        let mine = |n: u32| (0..n).filter(|v| v % c.w == lane).collect();
+        Self { fills: mine(c.n), stream: mine(c.st) }
+    }
+
+    /// Number of sources; a lane without any has one, tied to 0.
+    pub fn count(&self) -> u32 {
+        (self.fills.len() + self.stream.len()).max(1) as u32
+    }
+}
+
+/// The module of lane 0.
+pub(super) fn module(c: &Context) -> Built {
+    of_lane(c, 0)
+}
+
+/// The module of a lane. Lanes with as many sources share one module; its parameter `LANE` tells them apart.
+pub(super) fn of_lane(c: &Context, lane: u32) -> Built {
+    let sources = Sources::of(c, lane);
+    let shape = |l: u32| (Sources::of(c, l).fills.len(), Sources::of(c, l).stream.len());
+    let (fills, stream) = shape(lane);
+    let name = if (0..c.w).all(|l| shape(l) == (fills, stream)) { "update_lane".to_string() } else { format!("update_lane_{fills}_{stream}") };
+    let (k, depth, latency) = (c.k, c.config.update_queue_depth, c.config.engine_latency);
+    let n = sources.count();
+    let mut m = c.clocked(
+        &name,
+        &format!("Update lane: sends tags of {fills} fill queue(s) and {stream} stream tag(s) to a BF engine and writes their {k} positions, at most {depth} tags in flight."),
+        &format!("first write {latency} cycle(s) after the tag is sent"),
+    );
+    m.note("QUEUE_DEPTH", depth).note("FILL_SOURCES", fills).note("STREAM_SOURCES", stream);
+    let lane_number = (fills > 0).then(|| m.param("LANE", Bits::zero(c.s), "number of the lane; source j of the fill queues is SM LANE + j*LANES"));
+    let source_valid = m.input("source_valid_i", n, "source z has a tag");
+    let source_tag = m.input("source_tag_i", n * c.t, "the tag");
+    let sm = m.input("sm_i", c.s, "SM under rebuild");
+    let block = m.input("block_i", 1, "send no tag");
+    let encode_ready = m.input("encode_ready_i", 1, "an engine takes the tag");
+    let encoded = m.input("encoded_i", 1, "indices of the oldest tag sent");
+    let index = m.input("index_i", k * c.x, "the indices");
+    let write_ready = m.input("write_ready_i", k, "position i is written");
+    let source_ready_o = m.output("source_ready_o", n, "the tag of source z is taken");
+    let encode_valid_o = m.output("encode_valid_o", 1, "a tag for an engine");
+    let encode_tag_o = m.output("encode_tag_o", c.t, "the tag");
+    let write_valid_o = m.output("write_valid_o", k, "position i is to be written");
+    let write_index_o = m.output("write_index_o", k * c.x, "its index {bank, row}");
+    let write_sm_o = m.output("write_sm_o", k * c.s, "its column");
+    let match_o = m.output("match_o", 1, "a tag in flight belongs to the SM under rebuild");
+    let empty_o = m.output("empty_o", 1, "no tag is in flight");
+
+    m.section("Sources");
+    let used = m.reg("used_q", value_width(u64::from(depth))).doc("tags sent and not written");
+    let room = m.wire("room", used.ne(depth) & !&block);
+    let pick = round_robin(&mut m, "source", &source_valid, Kind::Ready(&room & &encode_ready));
+    let send = m.wire("send", &pick.any & &room & &encode_ready);
+    m.assign(&encode_valid_o, &pick.any & &room);
+    m.assign(&encode_tag_o, if n == 1 { source_tag.clone() } else { pick.grant.onehot_mux(&source_tag) });
+    m.assign(&source_ready_o, &pick.grant & (&room & &encode_ready).replicate(n));
+    let mut columns: Vec<Expr> = Vec::new();
+    if let Some(lane) = &lane_number {
+        columns.extend(sources.fills.iter().enumerate().map(|(j, _)| if j == 0 { lane.clone() } else { lane + j as u32 * c.w }));
+    }
+    columns.resize(n as usize, sm.clone());
+    let column = if n == 1 { columns.remove(0) } else { pick.grant.onehot_mux(Expr::concat_lsb_first(columns)) };
+    let column = m.wire("column", column).doc("SM of the tag that is sent");
+
+    m.section("SMs of the tags inside the engines");
+    let (mut flying, mut flying_sm, mut matches) = (send.clone(), column, Vec::new());
+    for i in 1..latency {
+        let live = m.reg(&format!("flying{i}_q"), 1).doc("a tag was sent this many cycles ago");
+        let of = m.reg(&format!("flying{i}_sm_q"), c.s).no_reset().doc("its SM");
+        live.next(&flying);
+        of.next(&flying_sm);
+        matches.push(&*live & of.eq(&sm));
+        (flying, flying_sm) = (live.into(), of.into());
+    }
+    m.assume("latency_M", encoded.eq(&flying), "indices come a fixed time after their tag");
+
+    m.section("Queue of encoded tags");
+    let entry = m.wire("entry", Expr::concat_lsb_first([index, flying_sm])).doc("indices and SM");
+    let queue = ShiftQueue::new(&mut m, "entry", depth, entry.width());
+    let done = m.reg("done_q", k).doc("positions of the oldest written already");
+    let waits = m.wire("waits", queue.holds(0));
+    let head = &queue.entries[0];
+    let written = m.wire("written", &*done | &write_ready);
+    let pop = m.wire("pop", &waits & written.reduce_and()).doc("the oldest is written");
+    done.next_when(&pop, 0u32);
+    done.next_when(&waits, &written);
+    used.next_when(&send & !&pop, &*used + 1u32);
+    used.next_when(!&send & &pop, &*used - 1u32);
+    let entries: Vec<Expr> = queue.entries.iter().map(Expr::from).collect();
+    queue.advance(&mut m, "entry", &encoded, &entry, &pop, &entries);
+    m.assign(&write_valid_o, waits.replicate(k) & !&*done);
+    m.assign(&write_index_o, head.bits(0, k * c.x));
+    m.assign(&write_sm_o, head.bits(k * c.x, c.s).replicate(k));
+    matches.extend(entries.iter().enumerate().map(|(e, entry)| queue.holds(e as u32) & entry.bits(k * c.x, c.s).eq(&sm)));
+    m.assign(&match_o, Expr::or_all(matches));
+    m.assign(&empty_o, used.is_zero());
+    m.finish()
+}
