@@ -3,8 +3,8 @@
 use super::signal::{self, ports};
 use super::sizes::{Indices, MAX_K, Sizes};
 use crate::block::{Block, Port, Signals};
-use l1forge_config::hash::{self, HashMatrices, HashShape};
-use l1forge_config::{Config, HashScheme};
+use l1forge_config::Config;
+use l1forge_config::hash::HashMatrices;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -14,15 +14,9 @@ const USER_BITS: usize = 8;
 /// The base hashes of a configuration that has hash positions; searched for once per process and shape.
 pub fn hash_data(c: &Config) -> Arc<HashMatrices> {
     static KNOWN: Mutex<BTreeMap<[u32; 5], Arc<HashMatrices>>> = Mutex::new(BTreeMap::new());
-    let scheme = match c.hash {
-        HashScheme::Double => hash::HashScheme::Double,
-        HashScheme::Independent => hash::HashScheme::Independent,
-    };
-    let shape = HashShape { tag_bits: c.tag_bits(), hash_bits: c.hash_bits, banks: c.banks, hashes: c.hashes };
-    let key = [scheme as u32, shape.tag_bits, shape.hash_bits, shape.banks, shape.hashes];
+    let key = [c.hash as u32, c.tag_bits(), c.hash_bits, c.banks, c.hashes];
     let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let search = || Arc::new(HashMatrices::new(scheme, shape).expect("a valid configuration has hashes"));
-    known.entry(key).or_insert_with(search).clone()
+    known.entry(key).or_insert_with(|| Arc::new(c.hash_matrices())).clone()
 }
 
 /// What all BF engines of a configuration compute, by table: one look-up per byte of the tag and base hash.
