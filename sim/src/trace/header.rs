@@ -51,10 +51,15 @@ impl Header {
                     })
                 }
                 Some([]) => Ok(None),
-                Some(line) => match line.strip_prefix(b"-") {
-                    Some(setting) => seen.set(setting).map(|()| None),
-                    None => Err(Fault::token(Some(line), expected)),
-                },
+                Some(line @ [b'-', setting @ ..]) => {
+                    match setting.iter().position(|&b| b == b'=') {
+                        Some(at) => seen
+                            .set(setting[..at].trim_ascii(), setting[at + 1..].trim_ascii())
+                            .map(|()| None),
+                        None => Err(Fault::token(Some(line), "`-key = value`")),
+                    }
+                }
+                Some(line) => Err(Fault::token(Some(line), expected)),
             };
             match result {
                 Ok(None) => {}
@@ -66,17 +71,7 @@ impl Header {
 }
 
 impl Seen {
-    fn set(&mut self, setting: &[u8]) -> Result<(), Fault> {
-        let Some(equals) = setting.iter().position(|&b| b == b'=') else {
-            return Err(Fault::new(
-                format!("-{}", String::from_utf8_lossy(setting)),
-                "`-key = value`",
-            ));
-        };
-        let (key, value) = (
-            setting[..equals].trim_ascii(),
-            setting[equals + 1..].trim_ascii(),
-        );
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
         let fault = |expected: &'static str| Fault::token(Some(value), expected);
         match key {
             b"kernel name" => self.name = Some(String::from_utf8_lossy(value).into_owned()),

@@ -29,7 +29,7 @@ pub(super) fn read(lines: &mut Lines, folder: &Path) -> Result<Vec<Entry>, Trace
             Entry::Trace(name) => {
                 let path = folder.join(name);
                 if !path.is_file() {
-                    let name = path.display().to_string();
+                    let name = path.display().to_string().escape_debug().to_string();
                     return Err(TraceError::Missing {
                         file: lines.file().to_owned(),
                         line: lines.line(),

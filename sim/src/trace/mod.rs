@@ -18,16 +18,23 @@
 //! ```
 
 mod coalesce;
+mod compact;
+mod deal;
 mod error;
 mod event;
 mod header;
+mod info;
 mod input;
 mod instruction;
 mod list;
 mod reader;
+mod writer;
 
 pub use coalesce::{Coalescer, LineTouch, SECTOR_BYTES};
+pub use deal::{DealParameters, Dealer, DealtAccess};
 pub use error::TraceError;
 pub use event::{AccessKind, Dim3, Event, Kernel, Space, WARP_SIZE, WarpAccess};
+pub use info::{KernelInfo, TraceInfo};
 pub use input::Compression;
 pub use reader::{TraceOptions, TraceReader};
+pub use writer::{TraceWriter, WriteError, write_file, write_folder};

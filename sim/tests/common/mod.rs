@@ -26,7 +26,7 @@ pub fn trace(version: u8, body: &str) -> String {
     )
 }
 
-/// A trace whose only warp has the instructions `lines`; the first instruction is in line 17.
+/// A trace whose only warp has the instructions `lines`; the first instruction is in line 18.
 pub fn with_instructions(version: u8, lines: &[&str]) -> String {
     let instructions = lines.join("\n");
     let body = format!(
@@ -68,6 +68,15 @@ pub fn sample(version: u8) -> String {
 pub fn try_read(text: impl Into<Vec<u8>>) -> Result<Vec<Event>, TraceError> {
     let input = Cursor::new(text.into());
     TraceReader::from_reader(input, "t.traceg", TraceOptions::default())?.collect()
+}
+
+/// The events of the trace `text`, which need not have all thread blocks of its grid.
+pub fn try_partial(text: &str) -> Result<Vec<Event>, TraceError> {
+    let options = TraceOptions {
+        partial: true,
+        ..TraceOptions::default()
+    };
+    TraceReader::from_reader(Cursor::new(text.to_owned()), "t.traceg", options)?.collect()
 }
 
 /// The events of the valid trace `text`.
