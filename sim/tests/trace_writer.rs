@@ -309,3 +309,39 @@ fn what_the_format_cannot_say_is_an_error() {
         "cannot write warp 8: a thread block has 8 warps"
     );
 }
+
+#[test]
+fn kernel_names_survive_or_are_refused() {
+    let parameters = WorkloadParameters {
+        sms: 1,
+        scale: 0.01,
+        ..WorkloadParameters::default()
+    };
+    let mut events = normal(Workload::VectorAdd.events(parameters).unwrap());
+    let mut name = |name: &str| {
+        if let Event::KernelBegin(kernel) = &mut events[0] {
+            Arc::make_mut(kernel).name = name.to_owned();
+        }
+        let Event::KernelBegin(kernel) = &events[0] else {
+            panic!()
+        };
+        let writable = TraceWriter::new(Vec::new(), kernel).is_ok();
+        assert!(!writable || in_memory(&events) == events, "{name:?}");
+        writable
+    };
+    for legal in [
+        "",
+        "_Z3addPf",
+        "a = b",
+        "#x",
+        "-x",
+        "tab\u{b}",
+        "\u{a0}blank\u{a0}",
+        "re\rturn",
+    ] {
+        assert!(name(legal), "{legal:?}");
+    }
+    for illegal in ["a\nb", " a", "a\t", "a\r"] {
+        assert!(!name(illegal), "{illegal:?}");
+    }
+}

@@ -5,5 +5,6 @@ mod l1;
 mod l2;
 
 pub use index::IndexHash;
+pub(crate) use index::mix;
 pub use l1::{Evicted, L1, L1Parameters, Lookup, StorePolicy};
 pub use l2::{Fill, L2, L2Parameters, Request};

@@ -13,6 +13,10 @@
 
 mod build;
 mod contend;
+mod cyclic_scan;
+mod gemm;
+mod graph_walk;
+mod stencil2d;
 mod vector_add;
 
 use std::fmt;
@@ -31,6 +35,23 @@ pub enum Workload {
     /// `c[i] = a[i] + b[i]`. Streaming: no line is touched by two thread blocks, and only stores touch a line twice. The
     /// negative control.
     VectorAdd,
+    /// `C = A * B` in tiles of 16 x 16. A line of A is loaded by all thread blocks of its row of tiles, a line of B by all
+    /// of its two columns of tiles (with 128-byte lines, which are two tiles wide), a line of C is stored by two. Many SMs
+    /// load the same lines in the same order, so a line is often in flight elsewhere before it is in an L1.
+    Gemm,
+    /// Five-point stencil, two kernels that swap the planes. With 128-byte lines a line of the plane that is read is
+    /// touched by three thread blocks, its own and those left and right of it, and by a fourth in the first and last
+    /// row of a thread block; a line of the plane that is written by one. About half of all lines are shared, by
+    /// neighbours only.
+    Stencil2d,
+    /// Every SM goes twice round the same ring of lines, which is twice as large as a default L1, each from a place of its
+    /// own; the places are evenly spaced and the seed deals them to the SMs. Every line is shared by all; a private L1
+    /// never hits, but the line was loaded a little earlier by the SM ahead.
+    CyclicScan,
+    /// Random walks over a random graph with 8 edges a vertex, most of which lead to few vertices. Divergent: up to 32
+    /// lines an instruction. At 64 SMs every line is touched by several thread blocks, the lines of popular vertices by all,
+    /// at random times; marks are stored into lines that others load.
+    GraphWalk,
     /// All SMs miss at once. Three kernels: every SM loads the same lines in the same order; every SM loads lines of its
     /// own, in groups of 16 that agree in their low 10 tag bits; every SM loads, stores, updates atomically and reads volatile at random
     /// in one small hot set. A stress test, not a program.
@@ -39,12 +60,23 @@ pub enum Workload {
 
 impl Workload {
     /// All workloads, in the order in which they are listed.
-    pub const ALL: [Self; 2] = [Self::VectorAdd, Self::Contend];
+    pub const ALL: [Self; 6] = [
+        Self::VectorAdd,
+        Self::Gemm,
+        Self::Stencil2d,
+        Self::CyclicScan,
+        Self::GraphWalk,
+        Self::Contend,
+    ];
 
     /// The name in configurations and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::VectorAdd => "vector_add",
+            Self::Gemm => "gemm",
+            Self::Stencil2d => "stencil2d",
+            Self::CyclicScan => "cyclic_scan",
+            Self::GraphWalk => "graph_walk",
             Self::Contend => "contend",
         }
     }
@@ -71,6 +103,10 @@ impl Workload {
         parameters.check()?;
         let plan: Box<dyn Plan> = match self {
             Self::VectorAdd => Box::new(vector_add::VectorAdd::new(&parameters)),
+            Self::Gemm => Box::new(gemm::Gemm::new(&parameters)),
+            Self::Stencil2d => Box::new(stencil2d::Stencil2d::new(&parameters)),
+            Self::CyclicScan => Box::new(cyclic_scan::CyclicScan::new(&parameters)),
+            Self::GraphWalk => Box::new(graph_walk::GraphWalk::new(&parameters)),
             Self::Contend => Box::new(contend::Contend::new(&parameters)),
         };
         Ok(WorkloadEvents::new(plan))
