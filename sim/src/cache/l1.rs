@@ -151,7 +151,7 @@ impl L1 {
     }
 
     /// `sectors` of `line` arrive. The line becomes the most recently used; when its set is full the least recently used
-    /// line leaves and is returned.
+    /// line leaves and is returned. Without sectors pass 1; no sector at all changes nothing.
     pub fn fill(&mut self, line: u64, sectors: u32) -> Option<Evicted> {
         let sectors = self.clip(sectors);
         if sectors == 0 {
