@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::path::{Path, PathBuf};
 
 use super::event::{Event, Kernel, Space, WARP_SIZE, WarpAccess};
@@ -319,7 +319,7 @@ impl Output {
         let file = BufWriter::new(File::create(path)?);
         Ok(
             match path.extension().and_then(|extension| extension.to_str()) {
-                Some("xz") => Self::Xz(xz2::write::XzEncoder::new(file, 6)),
+                Some("xz") => Self::Xz(xz2::write::XzEncoder::new(file, 2)),
                 Some("gz") => Self::Gzip(flate2::write::GzEncoder::new(
                     file,
                     flate2::Compression::default(),
@@ -455,17 +455,21 @@ fn write_kernel(
         other => other,
     };
     let out = Output::create(path).map_err(text_error).map_err(named)?;
-    let mut writer = TraceWriter::new(out, kernel).map_err(named)?;
+    // The encoders are slow when fed in small pieces.
+    let mut writer =
+        TraceWriter::new(BufWriter::with_capacity(64 << 10, out), kernel).map_err(named)?;
     while let Some(event) = events.next().transpose()? {
         writer.event(&event).map_err(named)?;
         if event == Event::KernelEnd {
             break;
         }
     }
-    writer
+    let out = writer
         .finish()
         .map_err(named)?
-        .finish()
+        .into_inner()
+        .map_err(IntoInnerError::into_error);
+    out.and_then(Output::finish)
         .map_err(text_error)
         .map_err(named)
 }
