@@ -1,5 +1,5 @@
-//! Streams a synthetic trace of 1 GiB (or `L1FORGE_BENCH_MB` MiB), made on the fly, and prints MB/s and the peak memory
-//! of the process. Fails when the peak exceeds 64 MiB.
+//! Streams a synthetic trace of 1 GiB (or `L1FORGE_BENCH_MB` MiB), made on the fly, and prints MB/s (by processor time)
+//! and the peak memory of the process. Fails when the peak exceeds 64 MiB.
 //!
 //! `cargo bench -p l1forge-sim --bench trace_stream`
 
@@ -124,6 +124,12 @@ fn deal(events: TraceReader) -> Result<u64, TraceError> {
     Ok(accesses)
 }
 
+/// Seconds of processor time of this process, where the system tells; other load on the machine does not count.
+fn processor_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
+    Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e9)
+}
+
 /// Peak memory of this process, KiB, where the system tells.
 fn peak_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -145,7 +151,7 @@ fn main() -> Result<(), TraceError> {
         ("read", Some(read as Work)),
         ("deal", Some(deal as Work)),
     ] {
-        let start = Instant::now();
+        let (start, processor) = (Instant::now(), processor_seconds());
         let accesses = match work {
             None => std::io::copy(&mut Synthetic::new(bytes), &mut std::io::sink())
                 .map(|_| 0)
@@ -156,14 +162,18 @@ fn main() -> Result<(), TraceError> {
                 TraceOptions::default(),
             )?)?,
         };
-        let seconds = start.elapsed().as_secs_f64();
-        let speed = bytes as f64 / 1e6 / seconds;
+        let elapsed = start.elapsed().as_secs_f64();
+        let busy = processor
+            .and_then(|from| Some(processor_seconds()? - from))
+            .unwrap_or(elapsed);
+        let speed = bytes as f64 / 1e6 / busy;
         let peak = peak_kib();
         let shown = peak.map_or("unknown".to_owned(), |kib| {
             format!("{:.1} MiB", kib as f64 / 1024.0)
         });
         println!(
-            "{name}: {megabytes} MiB, {accesses} accesses, {seconds:.2} s, {speed:.0} MB/s, peak memory {shown}"
+            "{name}: {megabytes} MiB, {accesses} accesses, {elapsed:.2} s ({busy:.2} s of processor time, {speed:.0} MB/s), \
+             peak memory {shown}"
         );
         if peak.is_some_and(|kib| kib > MOST_KIB) {
             eprintln!("the peak exceeds {} MiB", MOST_KIB >> 10);

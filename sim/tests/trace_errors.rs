@@ -139,11 +139,11 @@ fn addresses_outside_the_address_space() {
         ),
         (
             "00a0 00000003 0 LDG 0 4 2 0x10 -17",
-            "the address 0x10 + -17 in lane 1",
+            "the address 0x10 + -17 (4 bytes) in lane 1",
         ),
         (
             "00a0 00000003 0 LDG 0 4 1 0x0 -4",
-            "the address 0x0 + 1 x -4 in lane 1",
+            "the address 0x0 + -4 (4 bytes) in lane 1",
         ),
         (
             "00a0 00000007 0 LDG 0 4 1 0x0 9223372036854775807",

@@ -239,13 +239,25 @@ fn other_instructions_with_addresses_are_no_accesses() {
         "REDUX.SUM",
         "LDGDEPBAR",
     ] {
-        let line = format!("00a0 00000001 0 {opcode} 1 R4 4 2 0x7f0000000000");
-        let events = try_partial(&with_instructions(3, &[&line])).unwrap();
-        assert_eq!(accesses(&events), [] as [&WarpAccess; 0], "{opcode}");
-        assert!(events.contains(&Event::BlockEnd {
-            warps: 1,
-            instructions: 1
-        }));
+        // Their addresses may be anything, but must be there.
+        for end in [
+            "1 0xffffffffffffffff -9223372036854775808",
+            "2 0xffffffffffffffff 1",
+            "0 0 0xffffffffffffffff",
+        ] {
+            let line = format!("00a0 00000003 0 {opcode} 1 R4 4 {end}");
+            let events = try_partial(&with_instructions(3, &[&line])).unwrap();
+            assert_eq!(accesses(&events), [] as [&WarpAccess; 0], "{opcode}");
+            assert!(events.contains(&Event::BlockEnd {
+                warps: 1,
+                instructions: 1
+            }));
+            let short = line.rsplit_once(' ').unwrap().0;
+            assert!(
+                try_partial(&with_instructions(3, &[short])).is_err(),
+                "{short}"
+            );
+        }
     }
 }
 

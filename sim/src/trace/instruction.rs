@@ -217,7 +217,8 @@ impl Grammar<'_> {
         let mut access = None;
         if accesses {
             let opcode = Opcode::of(name);
-            let width = opcode.map_or(1, |o| o.width);
+            // What is no load, store or atomic may have anything for an address, such as a texture handle.
+            let width = opcode.map(|opcode| opcode.width);
             let addresses = self.addresses(&mut words, mask, width)?;
             access = opcode.map(|opcode| WarpAccess {
                 warp: self.warp,
@@ -229,7 +230,7 @@ impl Grammar<'_> {
                     opcode.space
                 },
                 shareable: opcode.shareable,
-                width,
+                width: opcode.width,
                 mask,
                 instructions_before: 0,
                 addresses,
@@ -255,11 +256,12 @@ impl Grammar<'_> {
         Ok(())
     }
 
+    /// The address of each active lane. They are only checked when the access has a `width`.
     fn addresses(
         &self,
         words: &mut Words<'_>,
         mask: u32,
-        width: u8,
+        width: Option<u8>,
     ) -> Result<[u64; WARP_SIZE], Fault> {
         let mut addresses = [0; WARP_SIZE];
         let mode = words.word("an address mode, 0 to 2")?;
@@ -268,7 +270,7 @@ impl Grammar<'_> {
             b"0" => {
                 for lane in lanes {
                     let address = words.hex("the hexadecimal address of each active lane")?;
-                    addresses[lane] = self.legal(address, lane, width)?;
+                    addresses[lane] = self.legal(address, 0, lane, width)?;
                 }
             }
             b"1" => {
@@ -282,27 +284,21 @@ impl Grammar<'_> {
                     ));
                 }
                 for (step, lane) in lanes.enumerate() {
-                    let address = (step as i64)
-                        .checked_mul(stride)
-                        .and_then(|offset| base.checked_add_signed(offset));
-                    let address = address.ok_or_else(|| {
-                        self.outside(&format!("{base:#x} + {step} x {stride}"), lane)
-                    })?;
-                    addresses[lane] = self.legal(address, lane, width)?;
+                    addresses[lane] =
+                        self.legal(base, i128::from(stride) * step as i128, lane, width)?;
                 }
             }
             b"2" => {
                 let mut address = words.hex("a hexadecimal base address")?;
                 if let Some(lane) = lanes.next() {
-                    addresses[lane] = self.legal(address, lane, width)?;
+                    address = self.legal(address, 0, lane, width)?;
+                    addresses[lane] = address;
                 }
                 for lane in lanes {
                     let delta =
                         words.signed("a decimal delta for each active lane but the first")?;
-                    let next = address.checked_add_signed(delta);
-                    address =
-                        next.ok_or_else(|| self.outside(&format!("{address:#x} + {delta}"), lane))?;
-                    addresses[lane] = self.legal(address, lane, width)?;
+                    address = self.legal(address, delta.into(), lane, width)?;
+                    addresses[lane] = address;
                 }
             }
             other => return Err(Fault::token(Some(other), "an address mode, 0 to 2")),
@@ -310,20 +306,29 @@ impl Grammar<'_> {
         Ok(addresses)
     }
 
-    /// `address`, when all bytes of the access lie in the address space.
-    fn legal(&self, address: u64, lane: usize, width: u8) -> Result<u64, Fault> {
-        let last = address.checked_add(u64::from(width) - 1);
-        match last {
-            Some(last) if last <= top(self.address_bits) => Ok(address),
-            _ => Err(self.outside(&format!("{address:#x} ({width} bytes)"), lane)),
+    /// `base + offset`, when all bytes of the access lie in the address space.
+    fn legal(&self, base: u64, offset: i128, lane: usize, width: Option<u8>) -> Result<u64, Fault> {
+        let address = i128::from(base) + offset;
+        let Some(width) = width else {
+            return Ok(address as u64);
+        };
+        let last = address + i128::from(width) - 1;
+        if address >= 0 && last <= top(self.address_bits).into() {
+            Ok(address as u64)
+        } else {
+            Err(self.outside(base, offset, lane, width))
         }
     }
 
     #[cold]
-    fn outside(&self, address: &str, lane: usize) -> Fault {
+    fn outside(&self, base: u64, offset: i128, lane: usize, width: u8) -> Fault {
         let (bits, top) = (self.address_bits, top(self.address_bits));
+        let address = match u64::try_from(i128::from(base) + offset) {
+            Ok(address) => format!("{address:#x}"),
+            Err(_) => format!("{base:#x} + {offset}"),
+        };
         Fault::new(
-            format!("the address {address} in lane {lane}"),
+            format!("the address {address} ({width} bytes) in lane {lane}"),
             format!("an access within 0x0..={top:#x} (address_bits = {bits})"),
         )
     }
