@@ -5,7 +5,7 @@ mod common;
 use std::collections::{BTreeMap, VecDeque};
 
 use l1forge_sim::trace::{
-    AccessKind, Coalescer, DealParameters, Dealer, DealtAccess, Event, Space, TraceError,
+    AccessKind, Coalescer, DealParameters, Dealer, DealtAccess, Event, Events, Space, TraceError,
     TraceOptions, TraceReader,
 };
 use l1forge_sim::workload::{Workload, WorkloadParameters};
@@ -279,6 +279,25 @@ fn a_broken_trace_is_reported_where_reading_meets_it() {
         dealer.next_kernel().unwrap_err().to_string(),
         "t:30: found `thread block = 1,0,0`, expected `#BEGIN_TB`"
     );
+}
+
+#[test]
+fn traces_and_workloads_go_into_one_dealer() {
+    let workload = Workload::VectorAdd.events(WorkloadParameters {
+        sms: 1,
+        ..WorkloadParameters::default()
+    });
+    let trace = TraceReader::from_reader(
+        std::io::Cursor::new(common::sample(5)),
+        "t",
+        TraceOptions::default(),
+    );
+    let either: [Events; 2] = [Box::new(workload.unwrap()), Box::new(trace.unwrap())];
+    for events in either {
+        let mut dealer = Dealer::new(events, DealParameters::default()).unwrap();
+        assert!(dealer.next_kernel().unwrap().is_some());
+        assert!(dealer.take_any(0).unwrap().is_some());
+    }
 }
 
 #[test]

@@ -38,3 +38,6 @@ pub use info::{KernelInfo, TraceInfo};
 pub use input::Compression;
 pub use reader::{TraceOptions, TraceReader};
 pub use writer::{TraceWriter, WriteError, write_file, write_folder};
+
+/// A trace or a workload, whichever: what [`TraceReader`] and [`crate::workload::WorkloadEvents`] have in common.
+pub type Events = Box<dyn Iterator<Item = Result<Event, TraceError>> + Send>;
