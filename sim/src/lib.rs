@@ -6,3 +6,6 @@ pub mod cache;
 pub mod pascal;
 pub mod trace;
 pub mod workload;
+
+mod parameter;
+pub use parameter::ParameterError;
