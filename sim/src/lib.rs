@@ -1,7 +1,11 @@
 //! Golden models, oracles, traces and workloads. Knows nothing of the generators in `l1forge-hdl`.
 
 pub mod block;
+pub mod c2p;
 pub mod cache;
 pub mod pascal;
 pub mod trace;
 pub mod workload;
+
+mod parameter;
+pub use parameter::ParameterError;

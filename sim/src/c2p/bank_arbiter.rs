@@ -1,0 +1,201 @@
+//! One bank of the Snapshot Matrix: many requesters, a few picks per cycle, round robin.
+
+use super::signal::{self, ports};
+use crate::block::{Block, Port, Signals};
+
+/// A requester and what it asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Number of the requester.
+    pub index: usize,
+    /// Row, or row and SM.
+    pub payload: u32,
+}
+
+/// The picks of one cycle.
+#[derive(Debug, Clone, Default)]
+pub struct Picks {
+    /// Place in the request list of each pick.
+    pub picks: Vec<usize>,
+    /// For each place in the request list, the pick it is granted with.
+    pub grants: Vec<Option<u8>>,
+}
+
+/// A bank arbiter.
+#[derive(Debug, Clone)]
+pub struct BankArbiter {
+    picks: usize,
+    merge: bool,
+    last: usize,
+}
+
+impl BankArbiter {
+    /// An arbiter over `n` requesters, after reset.
+    pub fn new(n: usize, picks: usize, merge: bool) -> Self {
+        Self { picks, merge, last: n - 1 }
+    }
+
+    /// Picks among `requests`, which ascend by index.
+    pub fn arbitrate(&self, requests: &[Request], out: &mut Picks) {
+        out.picks.clear();
+        out.grants.clear();
+        out.grants.resize(requests.len(), None);
+        let start = requests.partition_point(|r| r.index <= self.last);
+        for number in 0..self.picks {
+            let cyclic = (start..requests.len()).chain(0..start);
+            let Some(pick) = cyclic.into_iter().find(|&at| out.grants[at].is_none()) else {
+                break;
+            };
+            out.picks.push(pick);
+            out.grants[pick] = Some(number as u8);
+            if self.merge {
+                for (grant, request) in out.grants.iter_mut().zip(requests) {
+                    if grant.is_none() && request.payload == requests[pick].payload {
+                        *grant = Some(number as u8);
+                    }
+                }
+            }
+        }
+    }
+
+    /// End of a cycle whose last pick was requester `last_pick`.
+    pub fn clock(&mut self, last_pick: Option<usize>) {
+        self.last = last_pick.unwrap_or(self.last);
+    }
+}
+
+/// Sizes of a bank arbiter built alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    pub name: &'static str,
+    pub n: usize,
+    pub payload_bits: usize,
+    pub picks: usize,
+    pub merge: bool,
+}
+
+ports! { mod i(z: Shape) {
+    REQ = "req_i", z.n, 1;
+    PAYLOAD = "payload_i", z.n, z.payload_bits;
+} }
+ports! { mod o(z: Shape) {
+    GRANT = "grant_o", z.n, 1;
+    VALID = "valid_o", z.picks, 1;
+    PAYLOAD = "payload_o", z.picks, z.payload_bits;
+} }
+
+/// [`BankArbiter`] as a block.
+pub struct BankArbiterBlock {
+    shape: Shape,
+    arbiter: BankArbiter,
+    requests: Vec<Request>,
+    out: Picks,
+}
+
+impl BankArbiterBlock {
+    pub fn new(shape: Shape) -> Self {
+        let arbiter = BankArbiter::new(shape.n, shape.picks, shape.merge);
+        Self { shape, arbiter, requests: Vec::new(), out: Picks::default() }
+    }
+
+    fn arbitrate(&mut self, inputs: &Signals) {
+        self.requests.clear();
+        let asking = (0..self.shape.n).filter(|&n| signal::is(inputs, i::REQ, n));
+        self.requests.extend(asking.map(|index| Request { index, payload: inputs.get(i::PAYLOAD, index) as u32 }));
+        self.arbiter.arbitrate(&self.requests, &mut self.out);
+    }
+}
+
+impl Block for BankArbiterBlock {
+    fn name(&self) -> &str {
+        self.shape.name
+    }
+
+    fn inputs(&self) -> Vec<Port> {
+        i::list(&self.shape)
+    }
+
+    fn outputs(&self) -> Vec<Port> {
+        o::list(&self.shape)
+    }
+
+    fn eval(&mut self, inputs: &Signals, outputs: &mut Signals) {
+        self.arbitrate(inputs);
+        for port in [o::GRANT, o::VALID, o::PAYLOAD] {
+            outputs.words_mut(port).fill(0);
+        }
+        for (request, grant) in self.requests.iter().zip(&self.out.grants) {
+            outputs.set(o::GRANT, request.index, u64::from(grant.is_some()));
+        }
+        for (number, &pick) in self.out.picks.iter().enumerate() {
+            outputs.set(o::VALID, number, 1);
+            outputs.set(o::PAYLOAD, number, u64::from(self.requests[pick].payload));
+        }
+    }
+
+    fn clock(&mut self, inputs: &Signals) {
+        self.arbitrate(inputs);
+        self.arbiter.clock(self.out.picks.last().map(|&p| self.requests[p].index));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Granted requesters (with pick number) of successive cycles; requests are (index, payload).
+    fn run(arbiter: &mut BankArbiter, cycles: &[&[(usize, u32)]]) -> Vec<Vec<(usize, u8)>> {
+        let mut out = Picks::default();
+        cycles
+            .iter()
+            .map(|cycle| {
+                let requests: Vec<_> = cycle.iter().map(|&(index, payload)| Request { index, payload }).collect();
+                arbiter.arbitrate(&requests, &mut out);
+                arbiter.clock(out.picks.last().map(|&p| requests[p].index));
+                requests.iter().zip(&out.grants).filter_map(|(r, g)| Some((r.index, (*g)?))).collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn one_pick_round_robin() {
+        let all = &[(0, 5), (2, 5), (3, 7)][..];
+        let granted = run(&mut BankArbiter::new(4, 1, false), &[all, all, &[], all, all, &[(0, 1), (1, 1)]]);
+        assert_eq!(granted, [vec![(0, 0)], vec![(2, 0)], vec![], vec![(3, 0)], vec![(0, 0)], vec![(1, 0)]]);
+    }
+
+    #[test]
+    fn several_picks_start_after_the_last() {
+        let all = &[(0, 0), (1, 1), (2, 2), (3, 3)][..];
+        let granted = run(&mut BankArbiter::new(4, 3, false), &[all, all, &[(1, 0)]]);
+        assert_eq!(granted, [vec![(0, 0), (1, 1), (2, 2)], vec![(0, 1), (1, 2), (3, 0)], vec![(1, 0)]]);
+    }
+
+    #[test]
+    fn merge_grants_equal_rows_and_moves_to_the_pick() {
+        let all = &[(0, 9), (1, 4), (2, 9), (3, 9)][..];
+        let granted = run(&mut BankArbiter::new(4, 1, true), &[all, all, all]);
+        assert_eq!(granted, [vec![(0, 0), (2, 0), (3, 0)], vec![(1, 0)], vec![(0, 0), (2, 0), (3, 0)]]);
+        // Two picks are two different rows; the last pick, 1, is where the next cycle starts.
+        let granted = run(&mut BankArbiter::new(4, 2, true), &[all, all]);
+        assert_eq!(granted, [vec![(0, 0), (1, 1), (2, 0), (3, 0)], vec![(0, 0), (1, 1), (2, 0), (3, 0)]]);
+        let granted = run(&mut BankArbiter::new(4, 2, true), &[all, &[(1, 0), (2, 1), (3, 2)]]);
+        assert_eq!(granted[1], [(2, 0), (3, 1)]);
+    }
+
+    #[test]
+    fn block_shows_payloads_of_the_picks() {
+        let shape = Shape { name: "bank_arbiter", n: 4, payload_bits: 5, picks: 2, merge: true };
+        let mut block = BankArbiterBlock::new(shape);
+        let (mut inputs, mut outputs) = (Signals::new(&block.inputs()), Signals::new(&block.outputs()));
+        inputs.words_mut(i::REQ).copy_from_slice(&[0, 1, 1, 1]);
+        inputs.words_mut(i::PAYLOAD).copy_from_slice(&[3, 17, 17, 9]);
+        block.eval(&inputs, &mut outputs);
+        assert_eq!(outputs.words(o::GRANT), [0, 1, 1, 1]);
+        assert_eq!((outputs.words(o::VALID), outputs.words(o::PAYLOAD)), (&[1, 1][..], &[17, 9][..]));
+        block.clock(&inputs);
+        inputs.words_mut(i::REQ).copy_from_slice(&[0, 1, 0, 0]);
+        block.eval(&inputs, &mut outputs);
+        assert_eq!((outputs.words(o::VALID), outputs.words(o::PAYLOAD)), (&[1, 0][..], &[17, 0][..]));
+    }
+}

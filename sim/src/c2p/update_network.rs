@@ -1,0 +1,228 @@
+//! Brings the writes of all update lanes, and clears, to the banks.
+
+use super::bank_arbiter::{BankArbiter, Picks, Request, Shape};
+use super::signal::{self, ports};
+use super::sizes::Sizes;
+use super::sm_set::SmSet;
+use super::snapshot_matrix::Write;
+use crate::block::{Block, Port, Signals};
+use l1forge_config::Config;
+
+/// A write that asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Update {
+    /// Write port, w·k + i.
+    pub port: usize,
+    /// Index `{bank, row}`.
+    pub index: u32,
+    /// Column.
+    pub sm: usize,
+}
+
+/// A clear of one row of every bank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clear {
+    /// Row in every bank.
+    pub row: u32,
+    /// The column, or all columns.
+    pub sm: Option<usize>,
+}
+
+/// What [`UpdateNetwork::arbitrate`] found.
+#[derive(Debug, Clone, Default)]
+pub struct Arbitration {
+    /// For each update, whether it is granted.
+    pub granted: Vec<bool>,
+    /// The writes, at most one per bank.
+    pub writes: Vec<Write>,
+    last_picks: Vec<(usize, usize)>,
+}
+
+/// The crossbar network.
+#[derive(Debug, Clone)]
+pub struct UpdateNetwork {
+    sizes: Sizes,
+    arbiters: Vec<BankArbiter>,
+    /// Scratch: for each bank its requests, and beside each the place in the list of updates.
+    buckets: Vec<(Vec<Request>, Vec<usize>)>,
+    touched: Vec<usize>,
+    picks: Picks,
+}
+
+/// Sizes of the arbiter of one bank, see docs/blocks/ports.md.
+pub fn arbiter_shape(c: &Config) -> Shape {
+    let z = Sizes::new(c);
+    Shape { name: "update_bank_arbiter", n: z.w * z.k, payload_bits: z.rw + z.s, picks: 1, merge: false }
+}
+
+impl UpdateNetwork {
+    pub fn new(c: &Config) -> Self {
+        let shape = arbiter_shape(c);
+        let sizes = Sizes::new(c);
+        Self {
+            arbiters: vec![BankArbiter::new(shape.n, shape.picks, shape.merge); sizes.b],
+            buckets: vec![(Vec::new(), Vec::new()); sizes.b],
+            touched: Vec::new(),
+            picks: Picks::default(),
+            sizes,
+        }
+    }
+
+    /// Grants `updates`, which ascend by port, unless there is a clear.
+    pub fn arbitrate(&mut self, updates: &[Update], clear: Option<Clear>, out: &mut Arbitration) {
+        let Self { sizes: z, arbiters, buckets, touched, picks } = self;
+        out.granted.clear();
+        out.granted.resize(updates.len(), false);
+        out.writes.clear();
+        out.last_picks.clear();
+        if let Some(Clear { row, sm }) = clear {
+            let mask = sm.map_or(z.all_sms(), SmSet::single);
+            out.writes.extend((0..z.b).map(|bank| Write { bank, row, mask, value: false }));
+            return;
+        }
+        for (place, update) in updates.iter().enumerate() {
+            let bank = z.bank(update.index);
+            let (requests, places) = &mut buckets[bank];
+            if requests.is_empty() {
+                touched.push(bank);
+            }
+            requests.push(Request { index: update.port, payload: z.row(update.index) | (update.sm as u32) << z.rw });
+            places.push(place);
+        }
+        for bank in touched.drain(..) {
+            let (requests, places) = &mut buckets[bank];
+            arbiters[bank].arbitrate(requests, picks);
+            if let Some(&pick) = picks.picks.first() {
+                let Update { port, index, sm } = updates[places[pick]];
+                out.granted[places[pick]] = true;
+                out.writes.push(Write { bank, row: z.row(index), mask: SmSet::single(sm), value: true });
+                out.last_picks.push((bank, port));
+            }
+            requests.clear();
+            places.clear();
+        }
+    }
+
+    /// End of the cycle of `out`.
+    pub fn clock(&mut self, out: &Arbitration) {
+        for &(bank, port) in &out.last_picks {
+            self.arbiters[bank].clock(Some(port));
+        }
+    }
+}
+
+ports! { mod i(z: Sizes) {
+    WRITE_VALID = "write_valid_i", z.w * z.k, 1;
+    WRITE_INDEX = "write_index_i", z.w * z.k, z.x;
+    WRITE_SM = "write_sm_i", z.w * z.k, z.s;
+    CLEAR_VALID = "clear_valid_i", 1, 1;
+    CLEAR_ALL = "clear_all_i", 1, 1;
+    CLEAR_ROW = "clear_row_i", 1, z.rw;
+    CLEAR_SM = "clear_sm_i", 1, z.s;
+} }
+ports! { mod o(z: Sizes) {
+    WRITE_READY = "write_ready_o", z.w * z.k, 1;
+    WRITE_VALID = "write_valid_o", z.b, 1;
+    WRITE_ROW = "write_row_o", z.b, z.rw, when "write_valid_o";
+    WRITE_MASK = "write_mask_o", z.b, z.n, when "write_valid_o";
+    WRITE_VALUE = "write_value_o", 1, 1;
+} }
+
+/// [`UpdateNetwork`] as a block.
+pub struct UpdateNetworkBlock {
+    sizes: Sizes,
+    network: UpdateNetwork,
+    out: Arbitration,
+}
+
+impl UpdateNetworkBlock {
+    pub fn new(c: &Config) -> Self {
+        Self { sizes: Sizes::new(c), network: UpdateNetwork::new(c), out: Arbitration::default() }
+    }
+
+    fn arbitrate(&mut self, inputs: &Signals) -> Vec<Update> {
+        let asking = (0..self.sizes.w * self.sizes.k).filter(|&p| signal::is(inputs, i::WRITE_VALID, p));
+        let updates: Vec<_> = asking
+            .map(|port| Update {
+                port,
+                index: inputs.get(i::WRITE_INDEX, port) as u32,
+                sm: inputs.get(i::WRITE_SM, port) as usize,
+            })
+            .collect();
+        let sm = (!signal::is(inputs, i::CLEAR_ALL, 0)).then(|| inputs.get(i::CLEAR_SM, 0) as usize);
+        let clear = signal::is(inputs, i::CLEAR_VALID, 0).then(|| Clear { row: inputs.get(i::CLEAR_ROW, 0) as u32, sm });
+        self.network.arbitrate(&updates, clear, &mut self.out);
+        updates
+    }
+}
+
+impl Block for UpdateNetworkBlock {
+    fn name(&self) -> &str {
+        "update_network"
+    }
+
+    fn inputs(&self) -> Vec<Port> {
+        i::list(&self.sizes)
+    }
+
+    fn outputs(&self) -> Vec<Port> {
+        o::list(&self.sizes)
+    }
+
+    fn eval(&mut self, inputs: &Signals, outputs: &mut Signals) {
+        let updates = self.arbitrate(inputs);
+        for port in [o::WRITE_READY, o::WRITE_VALID] {
+            outputs.words_mut(port).fill(0);
+        }
+        for (update, granted) in updates.iter().zip(&self.out.granted) {
+            outputs.set(o::WRITE_READY, update.port, u64::from(*granted));
+        }
+        for write in &self.out.writes {
+            outputs.set(o::WRITE_VALID, write.bank, 1);
+            outputs.set(o::WRITE_ROW, write.bank, write.row.into());
+            signal::set_row(outputs, o::WRITE_MASK, write.bank, write.mask);
+        }
+        signal::set_bit(outputs, o::WRITE_VALUE, !signal::is(inputs, i::CLEAR_VALID, 0));
+    }
+
+    fn clock(&mut self, inputs: &Signals) {
+        self.arbitrate(inputs);
+        self.network.clock(&self.out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::c2p::tests::config;
+
+    #[test]
+    fn writes_wait_for_their_bank_and_for_clears() {
+        // 2 lanes of k = 2 positions, 2 banks of 4 rows, 3 SMs.
+        let c = config(&["sms=3", "mask_bits=0", "hashes=2", "banks=2", "hash_bits=8", "update_lanes=2"]);
+        let mut block = UpdateNetworkBlock::new(&c);
+        let (mut inputs, mut outputs) = (Signals::new(&block.inputs()), Signals::new(&block.outputs()));
+        // Ports 0, 2 and 3 want bank 1, port 1 bank 0. Index = bank << 2 | row.
+        inputs.words_mut(i::WRITE_VALID).fill(1);
+        inputs.words_mut(i::WRITE_INDEX).copy_from_slice(&[0b110, 0b001, 0b110, 0b111]);
+        inputs.words_mut(i::WRITE_SM).copy_from_slice(&[2, 2, 1, 1]);
+        let mut cycle = |clear: Option<(u64, u64, u64)>| {
+            let (all, row, sm) = clear.unwrap_or_default();
+            inputs.set(i::CLEAR_VALID, 0, u64::from(clear.is_some()));
+            inputs.set(i::CLEAR_ALL, 0, all);
+            inputs.set(i::CLEAR_ROW, 0, row);
+            inputs.set(i::CLEAR_SM, 0, sm);
+            block.eval(&inputs, &mut outputs);
+            block.clock(&inputs);
+            assert_eq!(outputs.words(o::WRITE_VALID), [1, 1]);
+            let [ready, row, mask] = [o::WRITE_READY, o::WRITE_ROW, o::WRITE_MASK].map(|p| outputs.words(p).to_vec());
+            (ready, row, mask, outputs.get(o::WRITE_VALUE, 0))
+        };
+        assert_eq!(cycle(None), (vec![1, 1, 0, 0], vec![1, 2], vec![0b100, 0b100], 1));
+        assert_eq!(cycle(Some((0, 3, 1))), (vec![0; 4], vec![3, 3], vec![0b010, 0b010], 0));
+        assert_eq!(cycle(None), (vec![0, 1, 1, 0], vec![1, 2], vec![0b100, 0b010], 1));
+        assert_eq!(cycle(Some((1, 0, 1))), (vec![0; 4], vec![0, 0], vec![0b111, 0b111], 0));
+        assert_eq!(cycle(None), (vec![0, 1, 0, 1], vec![1, 3], vec![0b100, 0b010], 1));
+        assert_eq!(cycle(None).0, [1, 1, 0, 0]);
+    }
+}
