@@ -102,6 +102,8 @@ pub struct Tap {
     pub streaming: Option<usize>,
     /// The SM whose rebuild ends in this cycle.
     pub rebuilt: Option<usize>,
+    /// SMs whose fill notice is dropped in this cycle.
+    pub dropped: SmSet,
 }
 
 /// A lookup that reads its row.
@@ -424,9 +426,12 @@ impl C2pCache {
             let taken = x.engines.update >> lane & 1 == 1;
             model.clock(x.lane_offers[lane], taken, sm, x.lane_encoded[lane].take(), std::mem::take(&mut x.written[lane]));
         }
+        let mut dropped = SmSet::EMPTY;
         for (sm, queue) in self.fills.iter_mut().enumerate() {
             let notice = signal::is(inputs, input::FILL_VALID, sm).then(|| inputs.get(input::FILL_TAG, sm));
-            events.dropped_fills += u64::from(queue.dropped(notice.is_some(), flush));
+            if queue.dropped(notice.is_some(), flush) {
+                dropped.insert(sm);
+            }
             queue.clock(notice, x.fill_taken.contains(sm), flush);
         }
         let beat = signal::is(inputs, input::STREAM_VALID, 0) && self.buffer.ready(x.stream_taken);
@@ -438,9 +443,11 @@ impl C2pCache {
         self.buffer.clock(x.stream_taken, beat.map(|b| (b, inputs.words(input::STREAM_TAG))), load, flush);
         let rebuilt = self.refresh.rebuilt(&refresh_in);
         events.rebuilds += u64::from(rebuilt);
+        events.dropped_fills += u64::from(dropped.len());
         if let Some(tap) = &mut self.tap {
             tap.streaming = self.refresh.streaming().then_some(sm);
             tap.rebuilt = rebuilt.then_some(sm);
+            tap.dropped = dropped;
         }
         self.refresh.clock(&refresh_in);
     }

@@ -6,13 +6,16 @@
 
 mod and_reduction;
 mod bank_arbiter;
+pub mod bench;
 mod bf_engine;
 mod bound;
 mod c2p_cache;
 mod encode;
 mod engine_pool;
+pub mod environment;
 mod fill_queue;
 mod lookup_network;
+pub mod oracle;
 mod probe_engine;
 mod probe_network;
 mod probe_order;

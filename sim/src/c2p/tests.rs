@@ -326,3 +326,28 @@ fn a_rebuild() {
         assert_eq!(top.model.row(bank as usize, row as u32).contains(0), expected.contains(&(bank, row)));
     }
 }
+
+use bench::Bench;
+use environment::{Profile, random, sweep};
+
+/// Runs a bench, drains it, and shows what was broken.
+fn judge(bench: &mut Bench, cycles: u64, drain: u64) -> Result<(), String> {
+    bench.run(cycles);
+    let drained = bench.drain(drain);
+    match bench.oracle.violations().first() {
+        Some(violation) => Err(violation.to_string()),
+        None if !drained => Err(format!("{} misses still in flight after {drain} cycles", bench.environment.in_flight())),
+        None => Ok(()),
+    }
+}
+
+#[test]
+fn smoke() {
+    for (profile, seed) in [(Profile::ideal(), 1), (Profile::random(), 2), (Profile::slow(), 3)] {
+        let c = config(&["sms=4", "l1_bytes=2048", "l1_ways=2"]);
+        let mut bench = Bench::new(&c, profile, Box::new(random((0..40).collect(), 0.1, 0.05, seed)), seed);
+        judge(&mut bench, 20_000, 20_000).unwrap();
+        eprintln!("{:?} {:?}", bench.environment.activity(), bench.model.counters());
+    }
+    let _ = sweep;
+}
