@@ -9,7 +9,7 @@ fn main() {
     let names: Vec<&str> = if args[0] == "all" { c2p::BLOCKS.iter().map(|b| b.0).collect() } else { vec![&args[0]] };
     for name in names {
         let t = std::time::Instant::now();
-        match c2p::block(&c, name).unwrap().and_then(Design::new) {
+        match c2p::block(&c, name, 0).unwrap().and_then(Design::new) {
             Ok(d) => {
                 let dir = std::path::Path::new(&args[1]).join(name);
                 std::fs::create_dir_all(&dir).unwrap();

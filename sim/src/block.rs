@@ -100,3 +100,21 @@ pub trait Block {
     /// Moves the state over one clock edge.
     fn clock(&mut self, inputs: &Signals);
 }
+
+impl<B: Block + ?Sized> Block for Box<B> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+    fn inputs(&self) -> Vec<Port> {
+        (**self).inputs()
+    }
+    fn outputs(&self) -> Vec<Port> {
+        (**self).outputs()
+    }
+    fn eval(&mut self, inputs: &Signals, outputs: &mut Signals) {
+        (**self).eval(inputs, outputs);
+    }
+    fn clock(&mut self, inputs: &Signals) {
+        (**self).clock(inputs);
+    }
+}

@@ -5,6 +5,7 @@
 //! [`record`] writes the cycles of a run down and [`icarus`] runs them in a second simulator. [`scoreboard`], [`coverage`] and
 //! [`code_coverage`] say what a run has proven; [`lint`] asks four linters, [`doctor`] tells which tools are there.
 
+pub mod block;
 pub mod build;
 pub mod cache;
 pub mod code_coverage;
@@ -18,3 +19,4 @@ pub mod ports;
 pub mod record;
 pub mod scoreboard;
 pub mod tools;
+pub mod top;

@@ -191,7 +191,7 @@ pub(super) fn module(c: &Context) -> Built {
 
             m.section("Probes");
             let order = super::probe_order::module(c)?;
-            let orders = m.localparam("ORDERS", super::probe_order::orders(c, n)).doc("for each SM the others, nearest first");
+            let orders = m.localparam("ORDERS", super::probe_order::orders(c, 0..n)).doc("for each SM the others, nearest first");
             m.instance_array("u_probe_order", &order, n, |i, g| {
                 i.param("ORDER", orders.elem(g, (n - 1) * c.s));
                 i.connect("candidates_i", queries.get("select_candidates_o").elem(g, n));

@@ -132,13 +132,18 @@ pub const BLOCKS: &[(&str, &str)] = &[
     ("probe_queue", "probes at one target"),
     ("probe_return", "answers to slots"),
     ("statistics", "event counters"),
+    ("update_bank_arbiter", "one bank's write port"),
+    ("rr_arbiter_free", "round robin, every pick is taken"),
+    ("rr_arbiter_ready", "round robin, a pick may wait"),
+    ("rr_arbiter_lock", "round robin, a pick that waits stays"),
 ];
 
-/// Generates a block by name; `None` for an unknown name.
+/// Generates a block by name; `None` for an unknown name. `instance` chooses among instances that differ: the SM of
+/// `probe_order`, the lane of `update_lane`, the copy of `bank_arbiter`.
 ///
 /// # Errors
 /// A fault of the generator found by the checks of the builder; no legal configuration has one.
-pub fn block(config: &Config, name: &str) -> Option<Result<Rc<Module>, RtlError>> {
+pub fn block(config: &Config, name: &str, instance: u32) -> Option<Result<Rc<Module>, RtlError>> {
     let c = &Context::new(config);
     Some(match name {
         "c2p_cache" => super::c2p_cache::module(c),
@@ -149,18 +154,20 @@ pub fn block(config: &Config, name: &str) -> Option<Result<Rc<Module>, RtlError>
         "engine_pool" => super::engine_pool::module(c),
         "bf_engine" => super::bf_engine::module(c, 8),
         "lookup_network" => super::lookup_network::module(c),
-        "bank_arbiter" => super::lookup_network::arbiter(c, 0),
+        "bank_arbiter" => super::lookup_network::arbiter(c, instance),
         "snapshot_matrix" => super::snapshot_matrix::module(c),
         "fill_queue" => super::fill_queue::module(c),
         "stream_buffer" => super::stream_buffer::module(c),
-        "update_lane" => super::update_lane::module(c),
+        "update_lane" => super::update_lane::alone(c, instance),
         "update_network" => super::update_network::module(c),
         "refresh_controller" => super::refresh_controller::module(c),
-        "probe_order" => super::probe_order::module(c),
+        "probe_order" => super::probe_order::alone(c, instance),
         "probe_network" => super::probe_network::module(c),
         "probe_queue" => super::probe_queue::module(c),
         "probe_return" => super::probe_return::module(c),
         "statistics" => super::statistics::module(c),
+        "update_bank_arbiter" => super::update_network::arbiter(c),
+        "rr_arbiter_free" | "rr_arbiter_ready" | "rr_arbiter_lock" => super::round_robin::module(c, name),
         _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 
 use super::context::{Built, Context};
 use crate::rtl::Bits;
+use std::ops::Range;
 
 /// The other SMs, nearest first: by Manhattan distance, ties by lower number.
 pub(super) fn order(c: &Context, sm: u32) -> Vec<u32> {
@@ -15,12 +16,12 @@ pub(super) fn order(c: &Context, sm: u32) -> Vec<u32> {
     others
 }
 
-/// The orders of SMs `0 .. sms` one after the other, as a constant for an array of instances.
-pub(super) fn orders(c: &Context, sms: u32) -> Bits {
-    let width = sms * (c.n - 1) * c.s;
+/// The orders of some SMs one after the other, as a constant for an array of instances.
+pub(super) fn orders(c: &Context, sms: Range<u32>) -> Bits {
+    let width = sms.len() as u32 * (c.n - 1) * c.s;
     let mut bits = Bits::zero(width);
     let mut at = 0;
-    for sm in 0..sms {
+    for sm in sms {
         for other in order(c, sm) {
             (0..c.s).filter(|b| other >> b & 1 == 1).for_each(|b| bits.set(at + b, true));
             at += c.s;
@@ -29,7 +30,13 @@ pub(super) fn orders(c: &Context, sms: u32) -> Bits {
     bits
 }
 
+/// The module; instances set its parameter `ORDER`.
 pub(super) fn module(c: &Context) -> Built {
+    alone(c, 0)
+}
+
+/// The module with the order of an SM built in.
+pub(super) fn alone(c: &Context, sm: u32) -> Built {
     let n = c.n;
     let mut m = c.combinational(
         "probe_order",
@@ -37,7 +44,7 @@ pub(super) fn module(c: &Context) -> Built {
         "combinational",
     );
     m.note("SMS", n);
-    let order = m.param("ORDER", orders(c, 1), "the other SMs, nearest first, element 0 nearest");
+    let order = m.param("ORDER", orders(c, sm..sm + 1), "the other SMs, nearest first, element 0 nearest");
     let candidates = m.input("candidates_i", n, "SMs that may hold the line");
     let found_o = m.output("found_o", 1, "there is a candidate");
     let target_o = m.output("target_o", c.s, "the nearest, 0 without one");

@@ -1,5 +1,6 @@
 //! Round-robin pick inside a module (`docs/blocks/README.md`, conventions).
 
+use super::context::{Built, Context};
 use crate::rtl::{Expr, ModuleBuilder, index_width};
 
 /// When the pick of this cycle becomes the last one granted.
@@ -48,4 +49,24 @@ pub(super) fn round_robin(m: &mut ModuleBuilder, name: &str, requests: &Expr, ki
         Kind::Free | Kind::Lock(_) => last.next_when(&any, &index),
     }
     Pick { grant, index, any }
+}
+
+/// The arbiter alone, over the SMs, for tests.
+pub(super) fn module(c: &Context, name: &str) -> Built {
+    let n = c.n;
+    let mut m = c.clocked(name, &format!("Round-robin arbiter over {n} requesters."), "combinational grant");
+    m.note("REQUESTERS", n);
+    let req = m.input("req_i", n, "requester p asks");
+    let ready = |m: &mut ModuleBuilder| m.input("ready_i", 1, "the pick is taken");
+    let kind = match name {
+        "rr_arbiter_ready" => Kind::Ready(ready(&mut m)),
+        "rr_arbiter_lock" => Kind::Lock(ready(&mut m)),
+        _ => Kind::Free,
+    };
+    let valid_o = m.output("valid_o", 1, "there is a pick");
+    let grant_o = m.output("grant_o", n, "the pick, one-hot");
+    let pick = round_robin(&mut m, "pick", &req, kind);
+    m.assign(&valid_o, pick.any);
+    m.assign(&grant_o, pick.grant);
+    m.finish()
 }

@@ -25,13 +25,17 @@ impl Sources {
     }
 }
 
-/// The module of lane 0.
-pub(super) fn module(c: &Context) -> Built {
-    of_lane(c, 0)
+/// A lane on its own, its number built in.
+pub(super) fn alone(c: &Context, lane: u32) -> Built {
+    build(c, lane, lane)
 }
 
 /// The module of a lane. Lanes with as many sources share one module; its parameter `LANE` tells them apart.
 pub(super) fn of_lane(c: &Context, lane: u32) -> Built {
+    build(c, lane, 0)
+}
+
+fn build(c: &Context, lane: u32, default: u32) -> Built {
     let sources = Sources::of(c, lane);
     let shape = |l: u32| (Sources::of(c, l).fills.len(), Sources::of(c, l).stream.len());
     let (fills, stream) = shape(lane);
@@ -44,7 +48,7 @@ pub(super) fn of_lane(c: &Context, lane: u32) -> Built {
         &format!("first write {latency} cycle(s) after the tag is sent"),
     );
     m.note("QUEUE_DEPTH", depth).note("FILL_SOURCES", fills).note("STREAM_SOURCES", stream);
-    let lane_number = (fills > 0).then(|| m.param("LANE", Bits::zero(c.s), "number of the lane; source j of the fill queues is SM LANE + j*LANES"));
+    let lane_number = (fills > 0).then(|| m.param("LANE", Bits::from_u64(c.s, u64::from(default)), "number of the lane; source j of the fill queues is SM LANE + j*LANES"));
     let source_valid = m.input("source_valid_i", n, "source z has a tag");
     let source_tag = m.input("source_tag_i", n * c.t, "the tag");
     let sm = m.input("sm_i", c.s, "SM under rebuild");
