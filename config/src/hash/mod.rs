@@ -27,6 +27,18 @@
 //! `bank = g[11:6]`, `row = g[5:0]`, bases `[h1, h2]` with bit 0 of `h2` constant 1, and the
 //! coefficients `[[1, 0], [1, 1], [1, 2]]`: `g_i = h1 + i * h2`.
 //!
+//! # Schemes
+//!
+//! | scheme | bases | positions |
+//! |---|---|---|
+//! | `double`, `h <= 3` or `H <` [`DOUBLE_LIMIT`] | `h1`, `h2` | `g_i = h1 + i * h2` |
+//! | `double`, otherwise | `h1`, `h2`, one per position from the fourth on | `g_i = h1 + i * h2` for `i <= 2`, then base `i - 1` itself |
+//! | `independent` | one per position | base `i` itself |
+//!
+//! A reader needs no table: the [`coefficients`](HashMatrices::coefficients) say it all. They are
+//! at most 7. Coefficients `[.., 0, 1, 0, ..]` mean a base hash without any adder. With `double`,
+//! `g_i = g_(i-1) + h2` is one adder per position where `g_i = h1 + i * h2`.
+//!
 //! ```
 //! use l1forge_config::hash::{HashMatrices, HashScheme, HashShape};
 //!
@@ -45,9 +57,14 @@ use serde::{Deserialize, Serialize};
 /// Most taps of one output bit of a base hash: one 6-input look-up table.
 pub const MAX_TAPS: u32 = 6;
 
+/// From this many `hash_bits` on, more than three hashes of the scheme `double` need base hashes of
+/// their own: the progressions `h1 + i * h2` of different tags overlap more often than independent
+/// positions would, which shows once the filter is large. See `docs/decisions/hash.md`.
+pub const DOUBLE_LIMIT: u32 = 8192;
+
 /// Bits that `g` has beyond `ceil(log2(hash_rows))` in each bank when `hash_rows` is not a power
 /// of two, so that the multiply-high range reduction loads all rows almost equally.
-pub const EXTRA_BITS: u32 = 6;
+pub const EXTRA_BITS: u32 = 4;
 
 /// Legal tag widths in bits.
 pub const TAG_BITS: std::ops::RangeInclusive<u32> = 6..=59;
@@ -63,9 +80,11 @@ pub const MAX_HASHES: u32 = 8;
 #[serde(rename_all = "lowercase")]
 pub enum HashScheme {
     /// `"double"`, the paper's scheme: two base hashes and adders, `g_i = h1 + i * h2`, `h2` odd.
+    /// Large filters with more than three hashes get further base hashes, see [`DOUBLE_LIMIT`].
     #[default]
     Double,
-    /// `"independent"`: a base hash of its own for every position, no adders.
+    /// `"independent"`: a base hash of its own for every position, no adders. Worse than `double`
+    /// on regular access patterns, since everything is linear.
     Independent,
 }
 
@@ -114,7 +133,7 @@ pub struct HashMatrices {
     /// The base hashes.
     pub bases: Vec<BaseHash>,
     /// `coefficients[i][j]` is the factor of base hash `j` in `g_i`: `hashes` lists of
-    /// `bases.len()` small numbers.
+    /// `bases.len()` numbers, each at most 7.
     pub coefficients: Vec<Vec<u32>>,
 }
 
@@ -138,11 +157,17 @@ impl HashMatrices {
     ///
     /// Names the first size that is out of range; see [`HashShape`].
     pub fn new(scheme: HashScheme, shape: HashShape) -> Result<Self, HashError> {
+        Self::with_seed(scheme, shape, None)
+    }
+
+    /// The same from another seed than that of the table.
+    fn with_seed(scheme: HashScheme, shape: HashShape, seed: Option<u64>) -> Result<Self, HashError> {
         let layout = Layout::new(shape)?;
         let coefficients = coefficients(scheme, shape);
         let count = coefficients.first().map_or(0, Vec::len);
         let odd_base = (scheme == HashScheme::Double && count > 1).then_some(1);
-        let bases = generate::bases(shape.tag_bits, layout.g_bits, count, odd_base);
+        let seed = seed.unwrap_or_else(|| generate::seed(scheme, shape.tag_bits, layout.g_bits));
+        let bases = generate::bases(shape.tag_bits, layout.g_bits, count, odd_base, seed);
         Ok(Self {
             scheme,
             shape,
@@ -201,13 +226,22 @@ impl Layout {
 
 /// The factors of the base hashes in every position.
 fn coefficients(scheme: HashScheme, shape: HashShape) -> Vec<Vec<u32>> {
-    let hashes = shape.hashes;
+    let hashes = shape.hashes as usize;
+    let unit = |j: usize, count: usize| (0..count).map(|base| u32::from(base == j)).collect::<Vec<_>>();
     match scheme {
-        HashScheme::Double if hashes == 1 => vec![vec![1]],
-        HashScheme::Double => (0..hashes).map(|i| vec![1, i]).collect(),
-        HashScheme::Independent => (0..hashes).map(|i| (0..hashes).map(|j| u32::from(i == j)).collect()).collect(),
+        HashScheme::Independent => (0..hashes).map(|i| unit(i, hashes)).collect(),
+        HashScheme::Double if hashes <= 3 || shape.hash_bits < DOUBLE_LIMIT => {
+            (0..shape.hashes).map(|i| [1, i][..hashes.min(2)].to_vec()).collect()
+        }
+        HashScheme::Double => {
+            let bases = hashes - 1;
+            let progression = (0..3).map(|i| [&[1, i], &vec![0; bases - 2][..]].concat());
+            progression.chain((3..hashes).map(|i| unit(i - 1, bases))).collect()
+        }
     }
 }
 
+#[cfg(test)]
+mod study;
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,230 @@
+use std::time::{Duration, Instant};
+
 use super::*;
 
-#[test]
-fn default_layout() {
-    let shape = HashShape { tag_bits: 41, hash_bits: 4096, banks: 64, hashes: 3 };
-    let hash = HashMatrices::new(HashScheme::Double, shape).unwrap();
-    assert_eq!((hash.g_bits, hash.bank_bits, hash.remaining_bits, hash.hash_rows), (12, 6, 6, 64));
-    assert_eq!(hash.bases.len(), 2);
-    for row in hash.bases.iter().flat_map(|base| &base.taps) {
-        assert!(row.count_ones() <= MAX_TAPS);
+const DEFAULT: HashShape = HashShape { tag_bits: 41, hash_bits: 4096, banks: 64, hashes: 3 };
+
+fn rank(rows: &[u64]) -> u32 {
+    let mut rows = rows.to_vec();
+    let mut rank = 0;
+    for t in 0..64 {
+        if let Some(pivot) = (rank..rows.len()).find(|&row| rows[row] >> t & 1 == 1) {
+            rows.swap(rank, pivot);
+            for row in rank + 1..rows.len() {
+                rows[row] ^= if rows[row] >> t & 1 == 1 { rows[rank] } else { 0 };
+            }
+            rank += 1;
+        }
     }
-    assert_eq!((hash.bases[1].taps[0], hash.bases[1].constant), (0, 1));
+    rank as u32
+}
+
+/// Tag bits `first..first + count`.
+fn run(first: u32, count: u32) -> u64 {
+    ((1 << count) - 1) << first
+}
+
+fn within(base: &BaseHash, tag_bits: u64) -> u32 {
+    rank(&base.taps.iter().map(|taps| taps & tag_bits).collect::<Vec<_>>())
+}
+
+fn stacked(a: &BaseHash, b: &BaseHash) -> u32 {
+    rank(&[&a.taps[..], &b.taps].concat())
+}
+
+/// FNV-1a over all that a reader of the matrices sees.
+fn checksum(hash: &HashMatrices) -> u64 {
+    let bases = hash.bases.iter().flat_map(|base| base.taps.iter().copied().chain([base.constant.into()]));
+    let coefficients = hash.coefficients.iter().flatten().map(|&factor| factor.into());
+    let bytes = bases.chain(coefficients).flat_map(u64::to_le_bytes);
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Every legal width of tag and `g`.
+fn sizes() -> impl Iterator<Item = (u32, u32)> {
+    TAG_BITS.flat_map(|tag_bits| (0..=MAX_G_BITS).map(move |g_bits| (tag_bits, g_bits)))
+}
+
+#[test]
+fn matrices_stay_as_they_are() {
+    let new = |scheme, shape| HashMatrices::new(scheme, shape).unwrap();
+    assert_eq!(checksum(&new(HashScheme::Double, DEFAULT)), 0x479f_83a1_ca18_6202);
+    assert_eq!(checksum(&new(HashScheme::Independent, DEFAULT)), 0x1bdc_9e31_c23e_dbf0);
+    let large = HashShape { tag_bits: 42, hash_bits: 19_456, hashes: 7, ..DEFAULT };
+    assert_eq!(checksum(&new(HashScheme::Double, large)), 0xf397_f6a7_3478_b4fe);
+    assert_eq!(new(HashScheme::Double, large), new(HashScheme::Double, large));
+}
+
+#[test]
+fn layout_follows_the_rows() {
+    // hash_bits, banks, then rows, bank bits, remaining bits.
+    let table = [
+        (4096, 64, 64, 6, 6),
+        (256, 64, 4, 6, 2),
+        (64, 64, 1, 6, 0),
+        (1536, 64, 24, 6, 5 + EXTRA_BITS),
+        (9216, 64, 144, 6, 8 + EXTRA_BITS),
+        (19_456, 64, 304, 6, 9 + EXTRA_BITS),
+        (20_480, 1024, 20, 10, 5 + EXTRA_BITS),
+        (3, 1, 3, 0, 2 + EXTRA_BITS),
+        (1, 1, 1, 0, 0),
+    ];
+    for (hash_bits, banks, rows, bank_bits, remaining_bits) in table {
+        let hash = HashMatrices::new(HashScheme::Double, HashShape { hash_bits, banks, ..DEFAULT }).unwrap();
+        assert_eq!((hash.hash_rows, hash.bank_bits, hash.remaining_bits), (rows, bank_bits, remaining_bits));
+        assert_eq!(hash.g_bits, bank_bits + remaining_bits);
+        assert!(hash.bases.iter().all(|base| base.taps.len() == hash.g_bits as usize));
+    }
+}
+
+#[test]
+fn coefficients_follow_the_rule() {
+    let coefficients = |scheme, hash_bits, hashes| {
+        let hash = HashMatrices::new(scheme, HashShape { hash_bits, hashes, ..DEFAULT }).unwrap();
+        assert!(hash.coefficients.iter().all(|factors| factors.len() == hash.bases.len()));
+        hash.coefficients
+    };
+    use HashScheme::{Double, Independent};
+    assert!(coefficients(Double, 4096, 0).is_empty());
+    assert!(coefficients(Double, 0, 0).is_empty());
+    assert_eq!(coefficients(Double, 4096, 1), [[1]]);
+    assert_eq!(coefficients(Double, 4096, 3), [[1, 0], [1, 1], [1, 2]]);
+    assert_eq!(coefficients(Double, 20_480, 3), [[1, 0], [1, 1], [1, 2]]);
+    assert_eq!(coefficients(Double, 8128, 8)[7], [1, 7]);
+    assert_eq!(coefficients(Double, 8192, 5), [[1, 0, 0, 0], [1, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]);
+    assert_eq!(coefficients(Independent, 4096, 3), [[1, 0, 0], [0, 1, 0], [0, 0, 1]]);
+}
+
+#[test]
+fn only_the_step_has_a_constant_bit() {
+    for hash_bits in [4096, 19_456] {
+        let hash = HashMatrices::new(HashScheme::Double, HashShape { hash_bits, hashes: 8, ..DEFAULT }).unwrap();
+        for (j, base) in hash.bases.iter().enumerate() {
+            assert_eq!(base.constant, u32::from(j == 1));
+            assert_eq!(base.taps[0] == 0, j == 1);
+        }
+    }
+    let hash = HashMatrices::new(HashScheme::Independent, HashShape { hashes: 8, ..DEFAULT }).unwrap();
+    assert!(hash.bases.iter().all(|base| base.constant == 0 && base.taps[0] != 0));
+}
+
+#[test]
+fn bases_do_not_depend_on_the_number_of_hashes() {
+    for scheme in [HashScheme::Double, HashScheme::Independent] {
+        let bases = |hashes| HashMatrices::new(scheme, HashShape { hash_bits: 9216, hashes, ..DEFAULT }).unwrap().bases;
+        let all = bases(8);
+        for hashes in 0..8 {
+            let some = bases(hashes);
+            assert_eq!(some[..], all[..some.len()]);
+        }
+    }
+}
+
+#[test]
+fn step_and_start_are_good_at_every_size() {
+    for (tag_bits, g_bits) in sizes() {
+        let at = format!("tag_bits = {tag_bits}, g_bits = {g_bits}");
+        let bases = generate::bases(tag_bits, g_bits, 2, Some(1), 0);
+        let [start, step] = &bases[..] else { panic!("{at}: {} bases", bases.len()) };
+        let fixed = g_bits.min(1);
+        assert_eq!((start.constant, step.constant), (0, fixed), "{at}");
+        for base in &bases {
+            assert!(base.taps.iter().all(|taps| taps.count_ones() <= MAX_TAPS && taps >> tag_bits == 0), "{at}");
+        }
+        assert!(start.taps.iter().chain(step.taps.iter().skip(1)).all(|&taps| taps != 0), "{at}: an empty row");
+        // All tag bits are used, if the taps suffice.
+        let used = start.taps.iter().chain(&step.taps).fold(0, |used, taps| used | taps);
+        if tag_bits <= (2 * g_bits - fixed) * MAX_TAPS {
+            assert_eq!(used, run(0, tag_bits), "{at}");
+        }
+        // Together the rank is full.
+        assert_eq!(stacked(start, step), tag_bits.min(2 * g_bits - fixed), "{at}");
+        // And so it is of each in every run of tag bits, if the taps suffice for one per bit.
+        for (base, rows) in [(start, g_bits), (step, g_bits - fixed)] {
+            let length = rows.min(tag_bits);
+            if tag_bits <= rows * MAX_TAPS {
+                assert!((0..=tag_bits - length).all(|first| within(base, run(first, length)) == length), "{at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tiles_of_low_tag_bits_are_mostly_hashed_without_collision() {
+    // Two runs of ten bits together, below bit 24, in h1 and in h1 and h2 stacked.
+    let hash = HashMatrices::new(HashScheme::Double, DEFAULT).unwrap();
+    let (mut all, mut alone, mut together) = (0, 0, 0);
+    for late in 1u32..10 {
+        for first in 0..24 - late {
+            for early in 0..(first + late + 1).saturating_sub(10) {
+                let bits = run(early, 10 - late) | run(first, late);
+                let rows: Vec<u64> = hash.bases.iter().flat_map(|base| &base.taps).map(|taps| taps & bits).collect();
+                assert_eq!(bits.count_ones(), 10);
+                {
+                    all += 1;
+                    alone += u32::from(rank(&rows[..12]) == 10);
+                    together += u32::from(rank(&rows) == 10);
+                }
+            }
+        }
+    }
+    assert!(all > 500 && alone * 10 > all * 6, "{alone} of {all}");
+    assert_eq!(together, all);
+}
+
+#[test]
+fn independent_bases_are_good_at_every_size() {
+    for (tag_bits, g_bits) in sizes().filter(|&(_, g_bits)| g_bits > 1) {
+        let at = format!("tag_bits = {tag_bits}, g_bits = {g_bits}");
+        let bases = generate::bases(tag_bits, g_bits, 8, None, 0);
+        assert_eq!(bases.len(), 8, "{at}");
+        for base in &bases {
+            assert!(base.taps.iter().all(|taps| taps.count_ones() <= MAX_TAPS && *taps != 0), "{at}");
+        }
+        for pair in bases.windows(2) {
+            assert_eq!(stacked(&pair[0], &pair[1]), tag_bits.min(2 * g_bits), "{at}");
+        }
+    }
+}
+
+#[test]
+fn generation_is_fast() {
+    for (scheme, hashes) in [(HashScheme::Double, 3), (HashScheme::Independent, 8)] {
+        for (tag_bits, hash_bits) in [(41, 4096), (59, 2048), (57, 1 << 17), (50, (1 << 18) - 64)] {
+            let shape = HashShape { tag_bits, hash_bits, hashes, ..DEFAULT };
+            let fast = (0..100).any(|_| {
+                let start = Instant::now();
+                HashMatrices::new(scheme, shape).unwrap();
+                start.elapsed() < Duration::from_millis(20)
+            });
+            assert!(fast, "{scheme:?}, {shape:?}");
+        }
+    }
+}
+
+#[test]
+fn illegal_sizes_are_named() {
+    let error = |shape| HashMatrices::new(HashScheme::Double, shape).unwrap_err();
+    let table = [
+        (HashShape { tag_bits: 5, ..DEFAULT }, "tag_bits = 5 is not legal: 6 to 59 bits"),
+        (HashShape { tag_bits: 60, ..DEFAULT }, "tag_bits = 60 is not legal: 6 to 59 bits"),
+        (HashShape { hashes: 9, ..DEFAULT }, "hashes = 9 is not legal: 0 to 8"),
+        (HashShape { banks: 0, ..DEFAULT }, "banks = 0 is not legal: a power of two"),
+        (HashShape { banks: 48, ..DEFAULT }, "banks = 48 is not legal: a power of two"),
+        (HashShape { hash_bits: 4100, ..DEFAULT }, "hash_bits = 4100 is not legal: a multiple of banks = 64"),
+        (HashShape { hash_bits: 0, ..DEFAULT }, "hash_bits = 0 is not legal: at least 1 with hashes = 3"),
+        (HashShape { hash_bits: 1 << 25, ..DEFAULT }, "g_bits = 25 is not legal: at most 24 bits: lower hash_bits"),
+    ];
+    for (shape, message) in table {
+        assert_eq!(error(shape).to_string(), message);
+    }
+}
+
+#[test]
+fn schemes_have_lower_case_names() {
+    for (scheme, name) in [(HashScheme::Double, "\"double\""), (HashScheme::Independent, "\"independent\"")] {
+        assert_eq!(serde_json::to_string(&scheme).unwrap(), name);
+        assert_eq!(serde_json::from_str::<HashScheme>(name).unwrap(), scheme);
+    }
+    assert_eq!(HashScheme::default(), HashScheme::Double);
 }
