@@ -158,6 +158,7 @@ proptest! {
         operations in prop::collection::vec(operation(), 1..200),
     ) {
         let mut cache = L1::new(parameters.clone()).unwrap();
+        prop_assert_eq!(cache.parameters(), &parameters);
         let mut oracle = Oracle::new(&parameters);
         for operation in operations {
             match operation {

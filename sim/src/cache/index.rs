@@ -59,6 +59,14 @@ mod tests {
     }
 
     #[test]
+    fn mix_is_the_finaliser_of_splitmix64() {
+        // First two outputs of SplitMix64 from seed 0, as its author published them.
+        assert_eq!(mix(0x9e37_79b9_7f4a_7c15), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(mix(0x3c6e_f372_fe94_f82a), 0x6e78_9e6a_a1b9_65f4);
+        assert_eq!(mix(0), 0);
+    }
+
+    #[test]
     fn sets_need_not_be_a_power_of_two() {
         for hash in [IndexHash::Modulo, IndexHash::Mixed] {
             let mut used = [false; 7];

@@ -206,25 +206,22 @@ impl L1 {
     /// Drops every line.
     pub fn flush_all(&mut self) {
         let L1Parameters { lines, ways, .. } = self.parameters;
-        let link = |frame: usize, end: usize, neighbour: usize| {
-            if frame == end {
-                NONE
-            } else {
-                neighbour as Frame
-            }
-        };
         self.frames.clear();
         self.ways.clear();
-        self.ways.extend((0..lines).map(|frame| {
-            let (first, last) = (frame - frame % ways, frame - frame % ways + ways - 1);
-            // The lowest frame of a set is filled first.
-            let older = link(frame, first, frame.wrapping_sub(1));
-            Way {
-                line: 0,
-                sectors: 0,
-                newer: link(frame, last, frame + 1),
-                older,
-            }
+        // The lowest frame of a set is the oldest: it is filled first.
+        self.ways.extend((0..lines).map(|frame| Way {
+            line: 0,
+            sectors: 0,
+            newer: if frame % ways == ways - 1 {
+                NONE
+            } else {
+                frame as Frame + 1
+            },
+            older: if frame % ways == 0 {
+                NONE
+            } else {
+                frame as Frame - 1
+            },
         }));
         self.sets.clear();
         self.sets.extend((0..lines / ways).map(|set| Set {
