@@ -3,8 +3,14 @@
 mod common;
 mod completions;
 mod config;
+mod cosim;
+mod doctor;
 mod encode;
 mod failure;
+mod generate;
+mod lint;
+mod synth;
+mod trace;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -22,6 +28,18 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Generate Verilog, file lists, constraints, configuration and manifest.
+    Gen(generate::Args),
+    /// Run the generated design in lockstep with its golden model.
+    Cosim(cosim::Args),
+    /// Run four linters on the generated Verilog.
+    Lint(lint::Args),
+    /// Synthesise to generic gates and count cells per module.
+    Synth(synth::Args),
+    /// Look into Accel-Sim traces, and write workloads as traces.
+    Trace(trace::Args),
+    /// Say which tools are there, and how to install those that are missing.
+    Doctor,
     /// Print every configuration key with its value, unit, range and source.
     Config(config::Args),
     /// Print the positions of tags in the Snapshot Matrix.
@@ -33,6 +51,12 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Gen(args) => generate::run(&args, cli.json),
+        Command::Cosim(args) => cosim::run(&args, cli.json),
+        Command::Lint(args) => lint::run(&args, cli.json),
+        Command::Synth(args) => synth::run(&args, cli.json),
+        Command::Trace(args) => trace::run(&args, cli.json),
+        Command::Doctor => doctor::run(cli.json),
         Command::Config(args) => config::run(&args, cli.json),
         Command::Encode(args) => encode::run(&args, cli.json),
         Command::Completions(args) => completions::run::<Cli>(&args),
