@@ -11,7 +11,8 @@ use crate::build::{Design, write_sources};
 use crate::cache::{At as _, IoError};
 use crate::tools::{MissingTool, Tool, Toolbox};
 
-/// Reads its arguments as slang's command line does; exits 0 when there is no diagnostic at all.
+/// Reads its arguments as slang's command line does, the first one aside: that is the language version, taken where slang knows it
+/// (from 10.0 on). Exits 0 when there is no diagnostic at all.
 const SLANG_SCRIPT: &str = "\
 import sys
 import pyslang
@@ -19,7 +20,11 @@ import pyslang
 driver = (getattr(pyslang, 'Driver', None) or pyslang.driver.Driver)()
 driver.addStandardArgs()
 quote = lambda text: '\"' + text.replace('\\\\', '\\\\\\\\').replace('\"', '\\\\\"') + '\"'
-line = ' '.join(quote(argument) for argument in ['slang'] + sys.argv[1:])
+language, arguments = sys.argv[1], sys.argv[2:]
+known = getattr(pyslang, 'LanguageVersion', None) or pyslang.syntax.LanguageVersion
+if hasattr(known, 'v' + language.replace('-', '_')):
+    arguments = ['--std', language] + arguments
+line = ' '.join(quote(argument) for argument in ['slang'] + arguments)
 ok = driver.parseCommandLine(line) and driver.processOptions() and driver.parseAllSources()
 if ok:
     compilation = driver.createCompilation()
@@ -192,10 +197,8 @@ fn arguments(command: &mut Command, design: &Design, tool: Tool) {
             ]);
         }
         Tool::Pyslang => {
-            command.args(["l1forge_slang.py", "-Wextra", "--top", top]);
-            if !system_verilog {
-                command.args(["--std", "1364-2005"]);
-            }
+            let language = if system_verilog { "1800-2017" } else { "1364-2005" };
+            command.args(["l1forge_slang.py", language, "-Wextra", "--top", top]);
             command
                 .args(defines.map(|(name, value)| format!("-D{name}={value}")))
                 .args(files);

@@ -394,13 +394,12 @@ impl History {
     }
 
     fn text(&self) -> String {
-        let mut text = String::from("the last cycles of the design:\n");
+        let mut text = String::from("the last cycles of the design:");
         for (cycle, inputs, outputs) in &self.cycles {
-            let _ = writeln!(
+            let (inputs, outputs) = (self.line(inputs), self.line(outputs));
+            let _ = write!(
                 text,
-                "  cycle {cycle}\n    in  {}\n    out {}",
-                self.line(inputs),
-                self.line(outputs)
+                "\n  cycle {cycle}\n    in  {inputs}\n    out {outputs}"
             );
         }
         text

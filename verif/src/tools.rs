@@ -165,7 +165,7 @@ impl Tool {
                 Some("L1FORGE_PYTHON"),
                 "pyslang",
                 "python3 -m venv .venv && .venv/bin/pip install pyslang",
-                "7.0",
+                "10.0",
                 true,
                 "lint",
             ),

@@ -4,14 +4,23 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::LazyLock;
 use std::thread;
 
 use common::{design, shared_builder};
 use l1forge_verif::build::{BuildError, Builder, Design};
-use l1forge_verif::dut::{Dut, Init, StopKind};
+use l1forge_verif::dut::{Dut, Init, Library, StopKind};
 use l1forge_verif::ports::{PortSpec, Values};
 use l1forge_verif::tools::{Tool, Toolbox};
 use proptest::prelude::*;
+
+/// Libraries that several tests use; finding one in the cache asks the tools for their versions every time.
+static WIDTHS_LIBRARY: LazyLock<Library> =
+    LazyLock::new(|| shared_builder().build(&widths()).unwrap());
+static STOPS_LIBRARY: LazyLock<Library> =
+    LazyLock::new(|| shared_builder().build(&stops_design()).unwrap());
+static UNSET_LIBRARY: LazyLock<Library> =
+    LazyLock::new(|| shared_builder().build(&design("unset.v")).unwrap());
 
 #[test]
 fn a_counter_counts() {
@@ -101,7 +110,7 @@ fn inverted(words: &[u64], width: u32) -> Vec<u64> {
 
 #[test]
 fn every_width_goes_through_the_containers() {
-    let library = shared_builder().build(&widths()).unwrap();
+    let library = &WIDTHS_LIBRARY;
     let interface = library.interface().clone();
     let mut dut = library.instantiate(Init::Random(1)).unwrap();
     let (mut inputs, mut outputs) = (Values::inputs(&interface), Values::outputs(&interface));
@@ -123,7 +132,7 @@ fn every_width_goes_through_the_containers() {
 
 #[test]
 fn every_width_goes_through_single_ports() {
-    let library = shared_builder().build(&widths()).unwrap();
+    let library = &WIDTHS_LIBRARY;
     let mut dut = library.instantiate(Init::Random(1)).unwrap();
     let mut seed = 4;
     let mut words = Vec::new();
@@ -163,7 +172,7 @@ proptest! {
         which in 0usize..12,
         writes in prop::collection::vec((any::<u32>(), 1u32..=64, any::<u64>()), 1..12),
     ) {
-        let library = shared_builder().build(&widths()).unwrap();
+        let library = &WIDTHS_LIBRARY;
         let mut dut = library.instantiate(Init::Random(1)).unwrap();
         let (suffix, width) = WIDTHS[which];
         let (input, output) = pair(suffix);
@@ -191,11 +200,7 @@ proptest! {
 #[test]
 #[should_panic(expected = "value 0x200 does not fit in 9 bits")]
 fn a_value_that_does_not_fit_is_refused() {
-    let mut dut = shared_builder()
-        .build(&widths())
-        .unwrap()
-        .instantiate(Init::Zeros)
-        .unwrap();
+    let mut dut = WIDTHS_LIBRARY.instantiate(Init::Zeros).unwrap();
     let port = dut.input("a9").unwrap();
     dut.poke(port, 512);
 }
@@ -203,11 +208,7 @@ fn a_value_that_does_not_fit_is_refused() {
 #[test]
 #[should_panic(expected = "an output cannot be set")]
 fn an_output_cannot_be_set() {
-    let mut dut = shared_builder()
-        .build(&widths())
-        .unwrap()
-        .instantiate(Init::Zeros)
-        .unwrap();
+    let mut dut = WIDTHS_LIBRARY.instantiate(Init::Zeros).unwrap();
     let port = dut.output("b9").unwrap();
     dut.poke(port, 1);
 }
@@ -216,11 +217,7 @@ fn an_output_cannot_be_set() {
 #[should_panic(expected = "these are not the input values of `widths`")]
 fn values_of_another_design_are_refused() {
     let other = shared_builder().build(&design("counter.v")).unwrap();
-    let mut dut = shared_builder()
-        .build(&widths())
-        .unwrap()
-        .instantiate(Init::Zeros)
-        .unwrap();
+    let mut dut = WIDTHS_LIBRARY.instantiate(Init::Zeros).unwrap();
     dut.poke_all(&Values::inputs(other.interface()));
 }
 
@@ -287,7 +284,7 @@ fn stops_design() -> Design {
 }
 
 fn stops(how: u64) -> Dut {
-    let library = shared_builder().build(&stops_design()).unwrap();
+    let library = &STOPS_LIBRARY;
     let mut dut = library.instantiate(Init::Random(1)).unwrap();
     let port = dut.input("how").unwrap();
     for _ in 0..3 {
@@ -428,7 +425,7 @@ fn endless_output_is_bounded() {
 }
 
 fn unset(init: Init) -> (Vec<u32>, u64, u64) {
-    let library = shared_builder().build(&design("unset.v")).unwrap();
+    let library = &UNSET_LIBRARY;
     let mut dut = library.instantiate(init).unwrap();
     let sel = dut.input("sel").unwrap();
     dut.poke(sel, 2);
@@ -530,9 +527,26 @@ fn two_designs_live_in_one_process() {
         right.step().unwrap();
         assert_eq!(right.peek(right.output("q").unwrap()), 3);
     }
-    // Unloaded and loaded again.
-    for _ in 0..5 {
-        let library = shared_builder().build(&design("unset.v")).unwrap();
-        library.instantiate(Init::Ones).unwrap().step().unwrap();
+}
+
+#[test]
+fn a_library_is_unloaded_and_loaded_again() {
+    // A build that no other test holds; in threads, whose thread-local objects of the library outlive its last instance.
+    for _ in 0..3 {
+        let run = || {
+            let library = shared_builder()
+                .build(&stops_design().define("AGAIN", ""))
+                .unwrap();
+            let mut dut = library.instantiate(Init::Ones).unwrap();
+            let how = dut.input("how").unwrap();
+            dut.poke(how, 5);
+            dut.step().unwrap();
+            assert_eq!(dut.take_output(), "q=0\n");
+        };
+        thread::scope(|scope| {
+            scope.spawn(run);
+            scope.spawn(run);
+        });
+        run();
     }
 }
