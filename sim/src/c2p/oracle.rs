@@ -159,6 +159,8 @@ pub struct Oracle {
     /// Age of the data on the way to an SM.
     arriving: BTreeMap<(usize, u64), u64>,
     counts: BTreeMap<&'static str, u64>,
+    /// Counters reported to be wrong, each once.
+    wrong_counters: BTreeSet<&'static str>,
     answers: u64,
     /// Answers with hit, and those of them that became an outcome.
     hits: u64,
@@ -169,8 +171,8 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Violations kept; later ones are not recorded.
-    const MOST: usize = 100;
+    /// Violations of one rule kept; later ones are not recorded.
+    const MOST: usize = 20;
 
     /// A judge before the first cycle.
     pub fn new(c: &Config) -> Self {
@@ -196,6 +198,7 @@ impl Oracle {
             copies: BTreeMap::new(),
             arriving: BTreeMap::new(),
             counts: BTreeMap::new(),
+            wrong_counters: BTreeSet::new(),
             answers: 0,
             hits: 0,
             live_hits: 0,
@@ -205,7 +208,7 @@ impl Oracle {
         }
     }
 
-    /// The rules broken so far; at most the first hundred.
+    /// How rules were broken so far, at most twenty times each.
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }
@@ -216,7 +219,7 @@ impl Oracle {
     }
 
     fn report(&mut self, rule: Rule, sm: usize, id: Option<u64>, tag: Option<u64>, what: impl Into<String>) {
-        if self.violations.len() < Self::MOST {
+        if self.violations.iter().filter(|v| v.rule == rule).count() < Self::MOST {
             self.violations.push(Violation { rule, cycle: self.cycle, sm: Some(sm), id, tag, what: what.into() });
         }
     }
@@ -305,7 +308,7 @@ impl Oracle {
         }
         for name in counted {
             let expected = wrap(self.counts.get(name).copied().unwrap_or(0));
-            if shown(name) != expected {
+            if shown(name) != expected && self.wrong_counters.insert(name) {
                 wrong.push(format!("{name} = {}, counted {expected}", shown(name)));
             }
         }
@@ -313,7 +316,7 @@ impl Oracle {
         if !self.cleared {
             let sum = shown("false_positive_probes").wrapping_add(shown("discarded_answers"));
             let (least, most) = (self.answers - self.hits, self.answers - self.live_hits);
-            if counter_bits >= 32 && !(least..=most).contains(&sum) {
+            if counter_bits >= 32 && !(least..=most).contains(&sum) && self.wrong_counters.insert("discarded_answers") {
                 wrong.push(format!("false_positive_probes + discarded_answers = {sum}, answers without remote hit: {least}..={most}"));
             }
         }
@@ -488,7 +491,11 @@ impl Oracle {
             }
             Reason::QueueFull if !missed => Some((Rule::ProbeOrder, "queue full, but the last probe was shown to its L1")),
             Reason::Busy if in_time == Some(true) => Some((Rule::ProbeOrder, "busy, but the L1 answered hit in time")),
-            Reason::Busy if in_time == Some(false) && left == Some(0) => {
+            Reason::Busy | Reason::QueueFull if left == Some(0) && miss.probes.is_empty() => {
+                Some((Rule::Filter, "given up, but there is no candidate"))
+            }
+            Reason::QueueFull if left == Some(0) || at_limit => Some((Rule::ProbeOrder, "queue full, but no candidate is left")),
+            Reason::Busy if in_time == Some(false) && (left == Some(0) || at_limit) => {
                 Some((Rule::ProbeOrder, "busy, but every candidate answered in time"))
             }
             _ => None,

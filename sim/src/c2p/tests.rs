@@ -351,3 +351,46 @@ fn smoke() {
     }
     let _ = sweep;
 }
+
+/// Processor time of this thread.
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split(' ').next().unwrap().parse::<f64>().unwrap() * 1e-9
+}
+
+/// Cycles per second of processor time of the top at 64 SMs: `cargo test -p l1forge-sim --lib speed_at_64 -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn speed_at_64() {
+    use crate::block::Signals;
+    type MakeSource = fn() -> Box<dyn environment::Source>;
+    let c = config(&[]);
+    let shared: MakeSource = || Box::new(random((0..8192).collect(), 0.001, 0.0, 1));
+    let missing: MakeSource = || Box::new(sweep(4096, 5));
+    for (name, profile, source) in [("ideal, shared pool", Profile::ideal(), shared), ("ideal, every access misses", Profile::ideal(), missing), ("random stalls", Profile::random(), shared)] {
+        let mut model = C2pCache::new(&c);
+        let mut environment = environment::Environment::new(&c, profile, source(), 1);
+        let (mut inputs, mut outputs) = (Signals::new(&model.inputs()), Signals::new(&model.outputs()));
+        let start = cpu_seconds();
+        let recorded: Vec<Signals> = (0..10_000)
+            .map(|_| {
+                environment.drive(&mut inputs);
+                model.eval(&inputs, &mut outputs);
+                environment.observe(&inputs, &outputs);
+                model.clock(&inputs);
+                inputs.clone()
+            })
+            .collect();
+        let together = recorded.len() as f64 / (cpu_seconds() - start);
+        let counters = *model.counters();
+        let mut model = C2pCache::new(&c);
+        let start = cpu_seconds();
+        for inputs in &recorded {
+            model.eval(inputs, &mut outputs);
+            model.clock(inputs);
+        }
+        let alone = recorded.len() as f64 / (cpu_seconds() - start);
+        assert_eq!(*model.counters(), counters);
+        eprintln!("{name}: {alone:.0} cycles/s, with environment {together:.0}; misses {}, queries {}", counters[0], counters[1]);
+    }
+}
