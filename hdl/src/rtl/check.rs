@@ -153,6 +153,28 @@ fn reads_into(
         .for_each_child(&mut |c| reads_into(c, at, seen, out));
 }
 
+/// Adds the bits that an expression needs, exact to the bit for loops.
+fn used_bits(e: &Expr, used: &mut [Vec<(u32, u32)>], seen: &mut HashSet<*const Node>) {
+    match e.kind() {
+        Kind::Lit(_) | Kind::LoopVal(_) => return,
+        Kind::Sig(s) => {
+            used[s.id as usize].push((0, s.width));
+            return;
+        }
+        Kind::Sel { base, dynamic, off } => {
+            if let (Kind::Sig(s), []) = (base.kind(), &dynamic[..]) {
+                used[s.id as usize].extend(off.cover(e.width()));
+                return;
+            }
+        }
+        _ => {}
+    }
+    if Rc::strong_count(&e.0) > 1 && !seen.insert(Rc::as_ptr(&e.0)) {
+        return;
+    }
+    e.kind().for_each_child(&mut |c| used_bits(c, used, seen));
+}
+
 /// Smallest and largest bit position of an offset.
 fn off_range(off: &Affine, at: Option<(&LoopVar, u32)>) -> (u32, u32) {
     let (lo, hi) = match at {
@@ -182,7 +204,8 @@ fn target_range(e: &Expr, at: Option<(&LoopVar, u32)>) -> Range {
     }
 }
 
-fn merge(mut ranges: Vec<(u32, u32)>, width: u32) -> Vec<(u32, u32)> {
+/// Parts of `width` bits that no range covers.
+pub(crate) fn gaps(mut ranges: Vec<(u32, u32)>, width: u32) -> Vec<(u32, u32)> {
     ranges.sort_unstable();
     let (mut at, mut gaps) = (0, Vec::new());
     for (lo, w) in ranges {
@@ -579,27 +602,21 @@ impl Checker<'_> {
         let b = self.b;
         let mut used: Vec<Vec<(u32, u32)>> = vec![vec![]; b.signals.len()];
         let mut buf = Vec::new();
-        let note = |e: &Expr, used: &mut Vec<Vec<(u32, u32)>>, buf: &mut Vec<Range>| {
-            reads(e, None, buf);
-            for r in buf.drain(..) {
-                used[r.sig as usize].push((r.lo, r.width));
-            }
-        };
+        let note =
+            |e: &Expr, used: &mut Vec<Vec<(u32, u32)>>| used_bits(e, used, &mut HashSet::new());
         let mut wires = Vec::new();
         for item in &b.items {
             match item {
                 Item::Wire(s, e, _) => wires.push((s, e)),
-                Item::Unused(_, e, _) | Item::Assign(_, e, _) => note(e, &mut used, &mut buf),
+                Item::Unused(_, e, _) | Item::Assign(_, e, _) => note(e, &mut used),
                 Item::Comb(stmts, _) | Item::Seq(stmts, _) => {
-                    stmt_reads(stmts, &mut |e| note(e, &mut used, &mut buf))
+                    stmt_reads(stmts, &mut |e| note(e, &mut used))
                 }
                 Item::Instance(i) => {
                     for p in i.module.ports().iter().filter(|p| p.dir != Dir::Output) {
-                        note(&i.conns[&p.name].0, &mut used, &mut buf);
+                        note(&i.conns[&p.name].0, &mut used);
                     }
-                    i.params
-                        .values()
-                        .for_each(|e| note(&e.0, &mut used, &mut buf));
+                    i.params.values().for_each(|e| note(&e.0, &mut used));
                 }
                 _ => {}
             }
@@ -609,9 +626,9 @@ impl Checker<'_> {
                 u.cond
                     .iter()
                     .chain([&u.value])
-                    .for_each(|e| note(e, &mut used, &mut buf));
+                    .for_each(|e| note(e, &mut used));
                 if let Kind::Sel { dynamic, .. } = u.target.kind() {
-                    dynamic.iter().for_each(|d| note(&d.0, &mut used, &mut buf));
+                    dynamic.iter().for_each(|d| note(&d.0, &mut used));
                 }
             }
         }
@@ -627,7 +644,7 @@ impl Checker<'_> {
                 reads(e, None, &mut buf);
                 in_properties.extend(buf.drain(..).map(|r| r.sig));
             } else {
-                note(e, &mut used, &mut buf);
+                note(e, &mut used);
             }
         }
         for s in &b.signals {
@@ -637,7 +654,7 @@ impl Checker<'_> {
             if skip {
                 continue;
             }
-            let gaps = merge(std::mem::take(&mut used[s.id as usize]), s.width);
+            let gaps = gaps(std::mem::take(&mut used[s.id as usize]), s.width);
             if !gaps.is_empty() {
                 let what = match s.kind {
                     SigKind::Input => "input ",
@@ -734,7 +751,7 @@ impl Checker<'_> {
         }
         for (s, d) in b.signals.iter().zip(driven) {
             if matches!(s.kind, SigKind::Wire | SigKind::Output) {
-                let gaps = merge(d, s.width);
+                let gaps = gaps(d, s.width);
                 if !gaps.is_empty() {
                     self.error(
                         s.loc,

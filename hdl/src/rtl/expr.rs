@@ -181,7 +181,7 @@ macro_rules! int_operand {
         }
     )*};
 }
-int_operand!(i32, u32, u64, u128, usize, i64);
+int_operand!(i32, u8, u16, u32, u64, u128, usize, i64);
 
 impl Operand for bool {
     fn to_expr(self, width: u32) -> Expr {
@@ -191,7 +191,7 @@ impl Operand for bool {
 
 impl From<Bits> for Expr {
     fn from(b: Bits) -> Self {
-        Expr::new(b.width(), Kind::Lit(b))
+        Expr::raw(b.width(), Kind::Lit(b))
     }
 }
 
@@ -224,6 +224,15 @@ pub fn value_width(max: u64) -> u32 {
 impl Expr {
     #[track_caller]
     pub(crate) fn new(width: u32, kind: Kind) -> Self {
+        match super::fold::fold(width, kind) {
+            Ok(e) => e,
+            Err(kind) => Expr::raw(width, kind),
+        }
+    }
+
+    /// [`new`](Self::new) without simplification.
+    #[track_caller]
+    pub(crate) fn raw(width: u32, kind: Kind) -> Self {
         let (mut loopy, mut depth, mut size) = (matches!(kind, Kind::LoopVal(_)), 0u32, 1u32);
         let mut see = |e: &Expr| {
             loopy |= e.0.loopy;
@@ -484,13 +493,27 @@ impl Expr {
     /// Shift left by another value: zeros in, width kept.
     #[track_caller]
     pub fn shl(&self, amount: impl Into<Expr>) -> Expr {
-        Expr::new(self.width(), Kind::Shl(self.clone(), amount.into()))
+        self.shift(amount.into(), Kind::Shl)
     }
 
     /// Shift right by another value: zeros in, width kept.
     #[track_caller]
     pub fn shr(&self, amount: impl Into<Expr>) -> Expr {
-        Expr::new(self.width(), Kind::Shr(self.clone(), amount.into()))
+        self.shift(amount.into(), Kind::Shr)
+    }
+
+    /// Tools do not agree on amounts of more than 32 bits.
+    #[track_caller]
+    fn shift(&self, amount: Expr, kind: impl Fn(Expr, Expr) -> Kind) -> Expr {
+        const MAX: u32 = 31;
+        if amount.width() <= MAX {
+            return Expr::new(self.width(), kind(self.clone(), amount));
+        }
+        let shifted = Expr::new(self.width(), kind(self.clone(), amount.trunc(MAX)));
+        amount
+            .bits(MAX, amount.width() - MAX)
+            .reduce_or()
+            .mux(Expr::zeros(self.width()), shifted)
     }
 
     /// Zero-extends to `width` bits.
@@ -565,6 +588,7 @@ impl Expr {
                 Expr::concat_lsb_first(out)
             }
             Kind::Repl(_, e) if e.width() == 1 => e.replicate(width),
+            Kind::LoopVal(v) if lo == 0 => Expr::new(width, Kind::LoopVal(v.clone())),
             // Inside loops a temporary wire is not possible, so slices move to the operands.
             Kind::Not(e) if self.0.loopy => !e.bits(lo, width),
             Kind::Nary(op @ (NaryOp::And | NaryOp::Or | NaryOp::Xor), parts) if self.0.loopy => {

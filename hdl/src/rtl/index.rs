@@ -113,6 +113,31 @@ impl Affine {
         r
     }
 
+    /// Bits that `width` bits at this offset touch over all iterations, as sorted ranges of position and width.
+    pub(crate) fn cover(&self, width: u32) -> Vec<(u32, u32)> {
+        let mut terms = self.terms.clone();
+        // Small strides first, so that neighbours melt together early.
+        terms.sort_by_key(|t| t.1.abs());
+        let mut ranges = vec![(self.c, i64::from(width))];
+        for (v, k) in &terms {
+            let mut all: Vec<(i64, i64)> = (0..i64::from(v.count()))
+                .flat_map(|n| ranges.iter().map(move |r| (r.0 + n * k, r.1)))
+                .collect();
+            all.sort_unstable();
+            ranges.clear();
+            for (lo, w) in all {
+                match ranges.last_mut() {
+                    Some(r) if r.0 + r.1 >= lo => r.1 = r.1.max(lo + w - r.0),
+                    _ => ranges.push((lo, w)),
+                }
+            }
+        }
+        ranges
+            .into_iter()
+            .map(|(lo, w)| (lo.max(0) as u32, w as u32))
+            .collect()
+    }
+
     /// Smallest and largest value over all iterations.
     pub(crate) fn range(&self) -> (i64, i64) {
         let (mut lo, mut hi) = (self.c, self.c);
@@ -276,3 +301,18 @@ macro_rules! index_ops {
     )*};
 }
 index_ops!(LoopVar, &LoopVar, Index, &Index);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cover_lists_what_all_iterations_touch() {
+        let (b, s) = (LoopVar::new("b", 4), LoopVar::new("s", 3));
+        let cover = |i: Index, w| i.affine().cover(w);
+        assert_eq!(cover(&b * 3 + &s, 1), [(0, 12)]);
+        assert_eq!(cover(&b * 4 + &s, 1), [(0, 3), (4, 3), (8, 3), (12, 3)]);
+        assert_eq!(cover(&b * 8 + 2, 2), [(2, 2), (10, 2), (18, 2), (26, 2)]);
+        assert_eq!(cover(Index::from(11) - &s * 4, 4), [(3, 12)]);
+    }
+}
