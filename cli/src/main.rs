@@ -9,6 +9,7 @@ mod encode;
 mod failure;
 mod generate;
 mod lint;
+mod report;
 mod synth;
 mod trace;
 
@@ -38,6 +39,8 @@ enum Command {
     Synth(synth::Args),
     /// Look into Accel-Sim traces, and write workloads as traces.
     Trace(trace::Args),
+    /// Write one HTML page from what gen, lint, cosim and synth left in a folder.
+    Report(report::Args),
     /// Say which tools are there, and how to install those that are missing.
     Doctor,
     /// Print every configuration key with its value, unit, range and source.
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Lint(args) => lint::run(&args, cli.json),
         Command::Synth(args) => synth::run(&args, cli.json),
         Command::Trace(args) => trace::run(&args, cli.json),
+        Command::Report(args) => report::run(&args, cli.json),
         Command::Doctor => doctor::run(cli.json),
         Command::Config(args) => config::run(&args, cli.json),
         Command::Encode(args) => encode::run(&args, cli.json),

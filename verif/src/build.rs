@@ -57,6 +57,11 @@ const VERILATOR_FLAGS: &[&str] = &[
     "20000",
     "--output-split-cfuncs",
     "500",
+    // Loops stay loops and part assignments stay apart: a third less C++ at more speed than unrolled and merged.
+    "--unroll-stmts",
+    "50",
+    "-O3",
+    "-fno-dfg",
     "--assert",
     "--no-timing",
     // Warnings are the business of the linters.

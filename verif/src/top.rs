@@ -106,7 +106,10 @@ impl TopBench {
     /// Counts of each kernel, in order.
     pub fn kernels(&self) -> Vec<Kernel> {
         let mut kernels = self.kernels.clone();
-        kernels.push(self.since_boundary());
+        let last = self.since_boundary();
+        if last.misses > 0 || kernels.is_empty() {
+            kernels.push(last); // otherwise the boundary was the end
+        }
         kernels
     }
 

@@ -14,6 +14,7 @@ pub(super) fn module(c: &Context, users: u32) -> Built {
         &format!("result {} cycle(s) after the tag, {rate}", latency - 1),
     );
     let hash = c.config.hash_matrices();
+    m.repeated();
     m.note("TAG_BITS", c.t).note("INDEX_BITS", c.x).note("G_BITS", hash.g_bits);
     let valid = m.input("valid_i", 1, "a tag is given");
     let tag = m.input("tag_i", c.t, "the tag (line address)");

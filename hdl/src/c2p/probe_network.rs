@@ -9,6 +9,7 @@ use std::rc::Rc;
 fn target(c: &Context) -> Result<Rc<crate::rtl::Module>, crate::rtl::RtlError> {
     let n = c.n;
     let mut m = c.clocked("probe_target_arbiter", &format!("One probe target: round robin over the offers of {n} SMs."), "combinational grant");
+    m.repeated();
     m.note("SMS", n);
     let req = m.input("req_i", n, "SM s offers a probe for this target");
     let grant_o = m.output("grant_o", n, "the offer of SM s is taken");

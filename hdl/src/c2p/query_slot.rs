@@ -10,6 +10,7 @@ pub(super) fn module(c: &Context) -> Built {
         &format!("One miss in flight: tag, id and {} indices (never the logical row of the Access Matrix), its candidates and its probes.", c.k),
         "every step takes effect in the next cycle",
     );
+    m.repeated();
     m.note("TAG_BITS", c.t).note("INDEX_BITS", c.x).note("LOOKUP_LATENCY", c.config.lookup_latency);
     let now = m.input("now_i", c.tw, "time base");
     let alloc = m.input("alloc_i", 1, "a miss enters this slot");

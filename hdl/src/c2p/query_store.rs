@@ -12,6 +12,7 @@ pub(super) fn module(c: &Context) -> Built {
         &format!("Everything of one SM: {q} query slots and the arbiters in front of engines, banks, probe network, L2 and outcome port."),
         "an accepted miss asks for an engine in the next cycle",
     );
+    m.repeated();
     m.note("QUERIES_PER_SM", q).note("SMS", n);
     let now = m.input("now_i", c.tw, "time base");
     let miss_valid = m.input("miss_valid_i", 1, "a miss");

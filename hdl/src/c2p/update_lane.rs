@@ -47,6 +47,7 @@ fn build(c: &Context, lane: u32, default: u32) -> Built {
         &format!("Update lane: sends tags of {fills} fill queue(s) and {stream} stream tag(s) to a BF engine and writes their {k} positions, at most {depth} tags in flight."),
         &format!("first write {latency} cycle(s) after the tag is sent"),
     );
+    m.repeated();
     m.note("QUEUE_DEPTH", depth).note("FILL_SOURCES", fills).note("STREAM_SOURCES", stream);
     let lane_number = (fills > 0).then(|| m.param("LANE", Bits::from_u64(c.s, u64::from(default)), "number of the lane; source j of the fill queues is SM LANE + j*LANES"));
     let source_valid = m.input("source_valid_i", n, "source z has a tag");

@@ -65,6 +65,8 @@ pub struct ModuleBuilder {
     pub(crate) opts: RtlOptions,
     pub(crate) purpose: String,
     pub(crate) latency: String,
+    /// Verilator keeps the module apart.
+    pub(crate) repeated: bool,
     pub(crate) notes: Vec<(String, String)>,
     pub(crate) signals: Vec<Rc<Signal>>,
     pub(crate) items: Vec<Item>,
@@ -232,6 +234,7 @@ impl ModuleBuilder {
             opts,
             purpose: String::new(),
             latency: String::new(),
+            repeated: false,
             notes: vec![],
             signals: vec![],
             items: vec![],
@@ -251,6 +254,13 @@ impl ModuleBuilder {
     /// What the module does: a paragraph of the file header.
     pub fn purpose(&mut self, text: &str) -> &mut Self {
         text.clone_into(&mut self.purpose);
+        self
+    }
+
+    /// Asks Verilator to keep the module apart instead of copying it into every place that uses it. For modules of some size
+    /// with many instances: their C++ is compiled faster.
+    pub fn repeated(&mut self) -> &mut Self {
+        self.repeated = true;
         self
     }
 

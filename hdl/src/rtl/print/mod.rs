@@ -317,6 +317,9 @@ impl<'a> Printer<'a> {
                 .push_str(&format!("    {dir}{gap} {name:nw$}  // {doc}\n"));
         }
         self.out.push_str(");\n\n");
+        if b.repeated {
+            self.out.push_str("    /* verilator no_inline_module */\n\n");
+        }
     }
 
     /// Sinks for what the module has but does not need: bits of wires that the printer made, and clock and reset of a block whose size needs no state.
