@@ -209,9 +209,8 @@ pub(super) fn module(c: &Context) -> Built {
     });
     let (result_valid, result_index, result_user) = (result.get("valid_o"), result.get("index_o"), result.get("user_o"));
     m.mark_unused(&result_user);
-    if a.sharing || !c.config.engine_pipelined {
-    } else {
-        m.mark_unused(&ready);
+    if c.config.engine_pipelined && !a.sharing {
+        m.mark_unused(&ready); // an engine that is always ready is not asked
     }
 
     m.section("Results");
