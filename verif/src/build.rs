@@ -205,6 +205,11 @@ impl Design {
         &self.sources
     }
 
+    /// The ports, if they were given.
+    pub fn port_list(&self) -> Option<&[PortSpec]> {
+        self.ports.as_deref()
+    }
+
     /// Name of the clock, if there is one.
     pub fn clock_name(&self) -> Option<&str> {
         self.clock.as_deref()

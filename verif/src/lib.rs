@@ -18,5 +18,6 @@ pub mod lockstep;
 pub mod ports;
 pub mod record;
 pub mod scoreboard;
+pub mod stimulus;
 pub mod tools;
 pub mod top;
