@@ -214,6 +214,7 @@ impl Design {
             }
             if by_name.contains_key(&m.name) {
                 errors.push(format!("two different modules are called {}", m.name));
+                canonical.insert(Rc::as_ptr(m), m.name.clone());
                 continue;
             }
             canonical.insert(Rc::as_ptr(m), m.name.clone());
