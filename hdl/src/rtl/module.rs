@@ -414,9 +414,9 @@ impl ModuleBuilder {
         let sig = target_signal(&target);
         assert!(
             matches!(sig.kind, SigKind::Wire | SigKind::Output),
-            "{} cannot be assigned: it is a {:?}",
+            "{} cannot be assigned: it is {}",
             sig.name,
-            sig.kind
+            sig.kind.describe()
         );
         if let Kind::Sel { dynamic, off, .. } = target.kind() {
             assert!(
@@ -670,8 +670,9 @@ impl Connect {
             let sig = target_signal(&value);
             if !matches!(sig.kind, SigKind::Wire | SigKind::Output) {
                 self.error(format!(
-                    "output {port} cannot drive {}, a {:?}",
-                    sig.name, sig.kind
+                    "output {port} cannot drive {}: it is {}",
+                    sig.name,
+                    sig.kind.describe()
                 ));
                 return self;
             }

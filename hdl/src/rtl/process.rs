@@ -119,14 +119,14 @@ impl Block {
         };
         assert!(
             ok,
-            "{} cannot be assigned in a {} block: it is a {:?}",
+            "{} cannot be assigned in a {} block: it is {}",
             sig.name,
             if self.clocked {
                 "clocked"
             } else {
                 "combinational"
             },
-            sig.kind
+            sig.kind.describe()
         );
         let value = value.to_expr(target.width());
         assert!(
@@ -242,15 +242,10 @@ impl CaseArms {
             w >= 64 || value >> w == 0,
             "case label {value} does not fit {w} bits"
         );
-        let value = Bits::from_u64(w, value);
-        assert!(
-            !self
-                .arms
-                .iter()
-                .any(|a| matches!(&a.0, Label::Value(v) if *v == value)),
-            "case label {value} twice"
-        );
-        self.push(Label::Value(value), body)
+        let label = Bits::from_u64(w, value);
+        let taken = self.arms.iter().any(|a| matches!(&a.0, Label::Value(v) if *v == label));
+        assert!(!taken, "case label {value} twice");
+        self.push(Label::Value(label), body)
     }
 
     /// Arm for a named constant (`localparam`).

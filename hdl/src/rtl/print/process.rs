@@ -94,18 +94,25 @@ impl Printer<'_> {
             decls.push_str(&format!("    reg [31:0] {v};\n"));
         }
         let partly: HashSet<&String> = p.made.unused().map(|u| u.0).collect();
-        for (name, w) in &p.decls {
-            let d = format!("    {}{name};\n", typed("reg", *w));
-            if partly.contains(name) {
-                decls.push_str(
-                    "    /* verilator lint_off UNUSEDSIGNAL */  // some bits are not needed\n",
-                );
-                decls.push_str(&d);
-                decls.push_str("    /* verilator lint_on UNUSEDSIGNAL */\n");
-            } else {
-                decls.push_str(&d);
-            }
+        let (partly, whole): (Vec<_>, Vec<_>) = p.decls.iter().partition(|d| partly.contains(&d.0));
+        for (name, w) in &whole {
+            decls.push_str(&format!("    {}{name};\n", typed("reg", *w)));
         }
+        if !partly.is_empty() {
+            decls.push_str("    // Only some bits of these are needed.\n");
+            decls.push_str("    /* verilator lint_off UNUSEDSIGNAL */\n");
+            for (name, w) in &partly {
+                decls.push_str(&format!("    {}{name};\n", typed("reg", *w)));
+            }
+            decls.push_str("    /* verilator lint_on UNUSEDSIGNAL */\n");
+        }
+        // Temporaries of branches that are not taken would be latches.
+        let mut start = String::new();
+        for (name, w) in &p.decls {
+            let value = lit_text(&Bits::zero(*w));
+            wrap_into(&mut start, depth * 4, &format!("{name} = {value};"), "");
+        }
+        let code = start + &code;
         Body { decls, code }
     }
 
