@@ -189,6 +189,13 @@ mod tests {
             }],
         );
         assert_eq!(records.bytes.len() - before, 5);
+        records.seal();
+        assert_eq!(records.size(), before + 5);
+        for (value, length) in [(0, 1), (0x7f, 1), (0x80, 2), (u64::MAX, 10)] {
+            let mut bytes = Vec::new();
+            put(&mut bytes, value);
+            assert_eq!((bytes.len(), get(&bytes, &mut 0)), (length, value));
+        }
     }
 
     fn entry() -> impl Strategy<Value = (Record, Vec<LineTouch>)> {
