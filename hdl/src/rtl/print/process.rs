@@ -108,6 +108,12 @@ impl Printer<'_> {
         }
         // Temporaries of branches that are not taken would be latches.
         let mut start = String::new();
+        if !clocked {
+            // So would the variables of loops in such branches.
+            for v in branch_loop_vars(stmts, false) {
+                wrap_into(&mut start, depth * 4, &format!("{v} = 0;"), "");
+            }
+        }
         for (name, w) in &p.decls {
             let value = lit_text(&Bits::zero(*w));
             wrap_into(&mut start, depth * 4, &format!("{name} = {value};"), "");
@@ -350,6 +356,31 @@ fn surely_reads(e: &Expr, own: &[u32]) -> bool {
             any
         }
     }
+}
+
+/// Names of the variables of loops inside branches (`inside`: the statements are in one), each once.
+fn branch_loop_vars(stmts: &[Stmt], inside: bool) -> std::collections::BTreeSet<String> {
+    let mut all = std::collections::BTreeSet::new();
+    for s in stmts {
+        match s {
+            Stmt::For { var, body, .. } => {
+                if inside {
+                    all.insert(var.name().to_owned());
+                }
+                all.extend(branch_loop_vars(body, inside));
+            }
+            Stmt::If { arms, otherwise } => {
+                arms.iter().for_each(|a| all.extend(branch_loop_vars(&a.1, true)));
+                all.extend(branch_loop_vars(otherwise, true));
+            }
+            Stmt::Case { arms, default, .. } => {
+                arms.iter().for_each(|a| all.extend(branch_loop_vars(&a.1, true)));
+                all.extend(branch_loop_vars(default, true));
+            }
+            Stmt::Comment(_) | Stmt::Assign { .. } => {}
+        }
+    }
+    all
 }
 
 /// Names of all loop variables, outer ones first.
