@@ -19,6 +19,7 @@
 //! Libraries are kept in a [`Cache`] under a key made of everything that determines them: the Verilog, the port list, the options, the
 //! C interface, and the versions of Verilator and of the C++ compiler. No time stamp is ever looked at.
 
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
@@ -38,6 +39,8 @@ const HOOKS: &str = include_str!("../shim/l1forge_hooks.h");
 /// Name of the shared library in its folder.
 const LIBRARY: &str = "libdut.so";
 const MANIFEST: &str = "manifest.txt";
+/// File that holds the hash of a run-time object.
+const HASH: &str = "sha256";
 
 /// Verilator arguments of every build.
 const VERILATOR_FLAGS: &[&str] = &[
@@ -71,7 +74,7 @@ const VERILATOR_FLAGS: &[&str] = &[
 /// Arguments of make: optimising more costs much build time and gains no speed.
 const MAKE_FLAGS: &[&str] = &["-j2", "OPT_FAST=-O1", "OPT_SLOW=-O0"];
 
-/// Compiler arguments of every object: all symbols stay inside the library, so that several designs can live in one process.
+/// Compiler arguments of every object.
 const CXX_FLAGS: &[&str] = &[
     "-fPIC",
     "-fvisibility=hidden",
@@ -88,6 +91,7 @@ const RUNTIME_FLAGS: &[&str] = &[
     "-DVL_USER_WARN",
 ];
 
+/// The library exports nothing but the C interface: several designs live in one process, and each has a run-time library of its own.
 const MAKEFILE: &str = "\
 include Vdut.mk
 .DEFAULT_GOAL := libdut.so
@@ -368,17 +372,24 @@ impl Builder {
         let versions = Versions::of(&self.tools)?;
         let key = key_of(design, &versions);
         let started = Instant::now();
+        let found = RefCell::new(None);
         let entry = self.cache.entry(
             "models",
             &key,
-            |path| Manifest::read(path).is_some(),
+            |path| {
+                *found.borrow_mut() = Manifest::read(path);
+                found.borrow().is_some()
+            },
             || (self.progress)(Stage::Waiting),
             |workspace| self.build_in(design, &versions, workspace),
         )?;
-        let manifest = Manifest::read(&entry.path).ok_or_else(|| BuildError::Load {
-            path: entry.path.clone(),
-            reason: "the folder has been changed by someone else".into(),
-        })?;
+        let manifest = match found.into_inner() {
+            Some(manifest) => manifest,
+            None => Manifest::read(&entry.path).ok_or_else(|| BuildError::Load {
+                path: entry.path.clone(),
+                reason: "the folder has been changed by someone else".into(),
+            })?,
+        };
         let ports = design.ports.clone().unwrap_or(manifest.ports);
         let interface = Interface::new(ports, design.clock.as_deref())?;
         let seconds = started.elapsed().as_secs_f64();
@@ -389,6 +400,14 @@ impl Builder {
             entry.fresh.then_some(seconds),
             design,
         )
+    }
+
+    /// The key under which [`build`](Builder::build) looks for a design: the hash of everything that determines its library.
+    ///
+    /// # Errors
+    /// When Verilator or the compiler is missing.
+    pub fn key(&self, design: &Design) -> Result<String, BuildError> {
+        Ok(key_of(design, &Versions::of(&self.tools)?))
     }
 
     fn build_in(
@@ -443,7 +462,7 @@ impl Builder {
         write("l1forge_ports.inc", &port_table(&listed))?;
         write("l1forge.mk", MAKEFILE)?;
         let mut make = self.tools.command(Tool::Make)?;
-        self.compiler_environment(&mut make, workspace);
+        self.compiler_environment(&mut make);
         // The generated makefile refuses a path with spaces, which it does not need: all its paths are relative.
         make.args(["-f", "l1forge.mk", "CURDIR=."])
             .args(MAKE_FLAGS)
@@ -455,7 +474,7 @@ impl Builder {
             Ok(ccache) => format!("OBJCACHE={}", ccache.display()),
             Err(_) => "OBJCACHE=".into(),
         });
-        make.arg(format!("L1F_CXXFLAGS={}", versions.cxx_flags().join(" ")));
+        make.arg(format!("L1F_CXXFLAGS={}", CXX_FLAGS.join(" ")));
         let runtime: Vec<_> = runtime
             .iter()
             .map(|path| relative(&objects, path))
@@ -489,7 +508,7 @@ impl Builder {
         root: &Path,
         versions: &Versions,
     ) -> Result<Entry, BuildError> {
-        let mut flags: Vec<String> = versions.cxx_flags();
+        let mut flags: Vec<String> = CXX_FLAGS.iter().map(ToString::to_string).collect();
         flags.extend(RUNTIME_FLAGS.iter().map(ToString::to_string));
         for folder in ["include", "include/vltstd"] {
             flags.push(format!("-I{}", root.join(folder).display()));
@@ -506,7 +525,10 @@ impl Builder {
         self.cache.entry(
             "runtime",
             &key.finish(),
-            |path| path.join(&file).is_file(),
+            |path| {
+                let hash = fs::read_to_string(path.join(HASH)).ok();
+                hash.is_some() && hash == hash_file(&path.join(&file)).ok()
+            },
             || {},
             |workspace| {
                 (self.progress)(Stage::Runtime);
@@ -520,7 +542,7 @@ impl Builder {
                     }
                     Err(_) => self.tools.command(Tool::Cxx)?,
                 };
-                self.compiler_environment(&mut command, workspace);
+                self.compiler_environment(&mut command);
                 command
                     .args(&flags)
                     .args(["-include", "l1forge_hooks.h", "-c", "-o"])
@@ -528,15 +550,16 @@ impl Builder {
                 command
                     .arg(root.join("include").join(format!("{name}.cpp")))
                     .current_dir(&workspace.scratch);
-                if run(&mut command, &workspace.log)? {
-                    Ok(())
-                } else {
-                    Err(BuildError::Compiler {
+                if !run(&mut command, &workspace.log)? {
+                    return Err(BuildError::Compiler {
                         top: name.to_owned(),
                         log: workspace.kept_log.clone(),
                         excerpt: excerpt(&workspace.log),
-                    })
+                    });
                 }
+                let (object, hash) = (workspace.product.join(&file), workspace.product.join(HASH));
+                fs::write(&hash, hash_file(&object).at(&object)?).at(&hash)?;
+                Ok(())
             },
         )
     }
@@ -553,20 +576,20 @@ impl Builder {
     }
 
     /// Makes the compiler cache hit in another temporary folder, and keeps a surrounding make out.
-    fn compiler_environment(&self, command: &mut Command, workspace: &Workspace) {
+    ///
+    /// All paths given to the compiler are relative, or those of the tools, and there is no debug information that would hold the
+    /// folder; only the age of the headers just generated would keep the compiler cache from its fast path.
+    fn compiler_environment(&self, command: &mut Command) {
         let sloppiness = "include_file_ctime,include_file_mtime";
         let sloppiness = match std::env::var("CCACHE_SLOPPINESS") {
             Ok(more) if !more.is_empty() => format!("{more},{sloppiness}"),
             _ => sloppiness.to_owned(),
         };
         command
-            .env("CCACHE_BASEDIR", &workspace.scratch)
-            .env("CCACHE_NOHASHDIR", "1")
             .env("CCACHE_SLOPPINESS", sloppiness)
             .env_remove("MAKEFLAGS")
             .env_remove("MFLAGS")
-            .env_remove("MAKELEVEL")
-            .env("PATH", self.tools.search_path());
+            .env_remove("MAKELEVEL");
     }
 }
 
@@ -584,15 +607,6 @@ impl Versions {
             compiler: tools.version(Tool::Cxx)?,
         })
     }
-
-    fn cxx_flags(&self) -> Vec<String> {
-        let mut flags: Vec<String> = CXX_FLAGS.iter().map(ToString::to_string).collect();
-        if !self.compiler.contains("clang") {
-            // Static variables of inline functions would be shared between all libraries of the process.
-            flags.push("-fno-gnu-unique".into());
-        }
-        flags
-    }
 }
 
 fn key_of(design: &Design, versions: &Versions) -> String {
@@ -604,14 +618,20 @@ fn key_of(design: &Design, versions: &Versions) -> String {
     let lists = [
         design.verilator_arguments(),
         MAKE_FLAGS.iter().map(ToString::to_string).collect(),
-        versions.cxx_flags(),
+        CXX_FLAGS.iter().map(ToString::to_string).collect(),
         RUNTIME_FLAGS.iter().map(ToString::to_string).collect(),
         design
             .sources
             .iter()
             .flat_map(|(name, text)| [name.clone(), text.clone()])
             .collect(),
-        design.ports.iter().flatten().map(port_line).collect(),
+        // Without the element width, on which only reports depend.
+        design
+            .ports
+            .iter()
+            .flatten()
+            .map(|spec| format!("{} {} {}", spec.dir, spec.width, spec.name))
+            .collect(),
     ];
     for list in lists {
         key.field((list.len() as u64).to_le_bytes());

@@ -197,7 +197,11 @@ fn arguments(command: &mut Command, design: &Design, tool: Tool) {
             ]);
         }
         Tool::Pyslang => {
-            let language = if system_verilog { "1800-2017" } else { "1364-2005" };
+            let language = if system_verilog {
+                "1800-2017"
+            } else {
+                "1364-2005"
+            };
             command.args(["l1forge_slang.py", language, "-Wextra", "--top", top]);
             command
                 .args(defines.map(|(name, value)| format!("-D{name}={value}")))

@@ -4,7 +4,7 @@
 //! that a missing one is always reported as [`MissingTool`], with the package and the command that installs it.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -364,10 +364,6 @@ impl Toolbox {
                     String::from("no .venv/bin/python here and no `python3` on the search path"),
                 )
             })
-    }
-
-    pub(crate) fn search_path(&self) -> &OsStr {
-        &self.path
     }
 }
 

@@ -60,6 +60,14 @@ fn temporary(cache: &Cache) -> Vec<String> {
     names
 }
 
+/// Compiles the run-time library into a cache, so that a stand-in for the compiler has only the model to compile.
+fn warm(cache: &Cache) {
+    let builder = Builder::new(cache.clone(), Toolbox::from_env());
+    builder
+        .build(&design("counter.v").define("WARM", ""))
+        .unwrap();
+}
+
 fn assert_counts(library: &Library) {
     let mut dut = library.instantiate(Init::Random(1)).unwrap();
     let (rst, en, step) = (
@@ -165,9 +173,10 @@ fn killed_build(held: Tool) {
     let (folder, cache) = private_cache();
     let folder = folder.path();
     let real = Toolbox::from_env();
+    warm(&cache);
+    let models = entries(&cache.root().join("models"));
     let stand_in = |tool| {
         if tool == held {
-            // The run-time library is compiled first: hold at the model.
             let only = match tool {
                 Tool::Cxx => format!(
                     "case \"$*\" in *Vdut__ALL.cpp*) ;; *) exec '{}' \"$@\";; esac",
@@ -189,7 +198,7 @@ fn killed_build(held: Tool) {
     assert!(!folder.join("result").exists());
     assert_eq!(
         entries(&cache.root().join("models")),
-        [""; 0],
+        models,
         "no half of a library"
     );
     let left = temporary(&cache);
@@ -293,6 +302,7 @@ fn a_syntax_error_leaves_a_log_and_nothing_else() {
 fn a_tool_that_fails_once_is_tried_again() {
     let (folder, cache) = private_cache();
     let folder = folder.path();
+    warm(&cache);
     for (tool, times) in [(Tool::Verilator, 0), (Tool::Cxx, 1)] {
         let fail = format!(
             "if [ -e '{}/fail' ] && [ \"$1\" != --version ]; then echo 'error: out of luck' >&2; exit 1; fi",
@@ -340,11 +350,7 @@ fn everything_that_determines_a_library_is_in_its_key() {
         design("counter.v").ports(first.interface().specs().to_vec()),
     ];
     let mut keys = vec![first.key().to_owned()];
-    for other in &others {
-        let library = builder.build(other).unwrap();
-        assert!(library.build_seconds().is_some(), "{other:?}");
-        keys.push(library.key().to_owned());
-    }
+    keys.extend(others.iter().map(|other| builder.key(other).unwrap()));
     // Another version of Verilator, and of the compiler.
     for (tool, line) in [
         (Tool::Verilator, "Verilator 5.999 made up"),
@@ -356,22 +362,26 @@ fn everything_that_determines_a_library_is_in_its_key() {
             &format!("if [ \"$1\" = --version ]; then echo '{line}'; exit; fi"),
         );
         let builder = Builder::new(cache.clone(), Toolbox::from_env().with(tool, fake));
-        let library = builder.build(&design("counter.v")).unwrap();
-        assert!(library.build_seconds().is_some(), "{line}");
-        let manifest = fs::read_to_string(library.path().with_file_name("manifest.txt")).unwrap();
-        assert!(manifest.contains(line), "{manifest}");
-        keys.push(library.key().to_owned());
-        assert_counts(&library);
+        keys.push(builder.key(&design("counter.v")).unwrap());
+        if tool == Tool::Verilator {
+            // The key is the one that a build uses, also of the run-time library.
+            let runtime = entries(&cache.root().join("runtime")).len();
+            let library = builder.build(&design("counter.v")).unwrap();
+            assert!(library.build_seconds().is_some());
+            assert_eq!(Some(library.key()), keys.last().map(String::as_str));
+            let manifest = library.path().with_file_name("manifest.txt");
+            assert!(fs::read_to_string(manifest).unwrap().contains(line));
+            assert_eq!(entries(&cache.root().join("runtime")).len(), 2 * runtime);
+            assert_counts(&library);
+        }
     }
     let count = keys.len();
     keys.sort();
     keys.dedup();
     assert_eq!(keys.len(), count);
     // And the first one is still there.
-    assert_eq!(
-        builder.build(&design("counter.v")).unwrap().build_seconds(),
-        None
-    );
+    let again = builder.build(&design("counter.v")).unwrap();
+    assert_eq!((again.key(), again.build_seconds()), (first.key(), None));
 }
 
 #[test]
@@ -415,6 +425,47 @@ fn a_damaged_library_is_built_again() {
             None
         );
     }
+}
+
+#[test]
+fn a_damaged_runtime_object_is_built_again() {
+    let (_folder, cache) = private_cache();
+    let builder = Builder::new(cache.clone(), Toolbox::from_env());
+    builder.build(&design("counter.v")).unwrap();
+    for entry in entries(&cache.root().join("runtime")) {
+        for file in entries(&cache.root().join("runtime").join(&entry)) {
+            let path = cache.root().join("runtime").join(&entry).join(file);
+            fs::write(path, "").unwrap();
+        }
+    }
+    assert_counts(
+        &builder
+            .build(&design("counter.v").define("OTHER", ""))
+            .unwrap(),
+    );
+}
+
+#[test]
+fn element_widths_are_not_part_of_the_key() {
+    let (_folder, cache) = private_cache();
+    let builder = Builder::new(cache, Toolbox::from_env());
+    let mut ports = builder
+        .build(&design("counter.v"))
+        .unwrap()
+        .interface()
+        .specs()
+        .to_vec();
+    let first = builder
+        .build(&design("counter.v").ports(ports.clone()))
+        .unwrap();
+    for spec in &mut ports {
+        spec.elem = 1;
+    }
+    let second = builder
+        .build(&design("counter.v").ports(ports.clone()))
+        .unwrap();
+    assert_eq!((second.key(), second.build_seconds()), (first.key(), None));
+    assert_eq!(second.interface().specs(), ports);
 }
 
 #[test]
@@ -474,21 +525,19 @@ fn the_compiler_cache_hits_in_another_folder() {
     }
     let (folder, _) = private_cache();
     let folder = folder.path();
-    // Counts what reaches the compiler.
+    // Counts what reaches the compiler, which is a new program to the compiler cache: the first build cannot hit.
     let compiler = wrapper(folder, Tool::Cxx, "");
     let tools = Toolbox::from_env().with(Tool::Cxx, compiler);
-    // The compiler is a new program to the compiler cache: the first build cannot hit.
-    let design = design("counter.v");
     let compiled = || {
-        calls(folder)
-            .iter()
-            .filter(|call| call.contains(" -c "))
-            .count()
+        let calls = calls(folder);
+        calls.iter().filter(|call| call.contains(" -c ")).count()
     };
     for (name, hits) in [("one", false), ("another/and/deeper", true)] {
+        let cache = Cache::at(folder.join(name));
+        warm(&cache);
         let before = compiled();
-        let library = Builder::new(Cache::at(folder.join(name)), tools.clone())
-            .build(&design)
+        let library = Builder::new(cache, tools.clone())
+            .build(&design("counter.v"))
             .unwrap();
         assert!(library.build_seconds().is_some());
         assert_eq!(compiled() == before, hits, "{:#?}", calls(folder));

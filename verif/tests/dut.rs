@@ -4,11 +4,12 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 use std::sync::LazyLock;
 use std::thread;
 
 use common::{design, shared_builder};
-use l1forge_verif::build::{BuildError, Builder, Design};
+use l1forge_verif::build::{BuildError, Builder, Design, Waves};
 use l1forge_verif::dut::{Dut, Init, Library, StopKind};
 use l1forge_verif::ports::{PortSpec, Values};
 use l1forge_verif::tools::{Tool, Toolbox};
@@ -527,6 +528,28 @@ fn two_designs_live_in_one_process() {
         right.step().unwrap();
         assert_eq!(right.peek(right.output("q").unwrap()), 3);
     }
+}
+
+#[test]
+fn a_library_exports_nothing_but_its_interface() {
+    let library = shared_builder()
+        .build(&design("counter.v").waves(Waves::Fst))
+        .unwrap();
+    let output = Command::new("nm")
+        .args(["-D", "--defined-only"])
+        .arg(library.path())
+        .output()
+        .unwrap();
+    let symbols = String::from_utf8(output.stdout).unwrap();
+    let names: Vec<_> = symbols
+        .lines()
+        .filter_map(|line| line.split(' ').next_back())
+        .collect();
+    assert!(names.contains(&"l1forge_eval"), "{symbols}");
+    assert_eq!(
+        names.iter().find(|name| !name.starts_with("l1forge_")),
+        None
+    );
 }
 
 #[test]

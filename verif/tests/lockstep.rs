@@ -251,7 +251,7 @@ fn without_reset_cycles_undefined_registers_show() {
 
 #[test]
 fn a_stop_of_the_design_ends_the_run() {
-    let failure = session("FAULT_STOP", 1, 100_000).unwrap_err();
+    let failure = session("FAULT_FINISH", 1, 100_000).unwrap_err();
     let LockstepError::Dut(error) = &failure.error else {
         panic!("{failure}")
     };
@@ -467,18 +467,20 @@ fn icarus_reports_what_stops_it() {
     let folder = tempfile::tempdir().unwrap();
     let recording = recording(folder.path(), 2000);
     let icarus = Icarus::new(Toolbox::from_env());
-    let error = icarus.run(&design("FAULT_STOP"), &recording).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            IcarusError::Ended {
-                cycles: None,
-                expected: 2002,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    for fault in ["FAULT_FINISH", "FAULT_STOP"] {
+        let error = icarus.run(&design(fault), &recording).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                IcarusError::Ended {
+                    cycles: None,
+                    expected: 2002,
+                    ..
+                }
+            ),
+            "{fault}: {error}"
+        );
+    }
 
     let broken = Design::new("lanes").source("lanes.v", "module lanes (");
     let error = icarus.run(&broken, &recording).unwrap_err();
