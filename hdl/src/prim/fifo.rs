@@ -1,6 +1,6 @@
 //! First-in first-out queue with valid/ready on both sides.
 
-use crate::rtl::{Module, RtlError, RtlOptions, index_width, value_width};
+use crate::rtl::{Module, ModuleBuilder, RtlError, RtlOptions, Source, index_width, value_width};
 use std::rc::Rc;
 
 /// Shape of a [`fifo`].
@@ -54,6 +54,45 @@ impl Fifo {
         }
         s
     }
+}
+
+/// Puts a queue behind a channel: an instance `name` of [`fifo`] that carries all fields side by side.
+///
+/// ```
+/// use l1forge_hdl::prim::queue;
+/// use l1forge_hdl::rtl::{ModuleBuilder, Payload};
+/// let request = Payload::new().field("addr", 32).field("id", 4);
+/// let mut m = ModuleBuilder::new("waiting_room");
+/// m.clock_reset();
+/// let from = m.channel_in("req", &request, "request");
+/// let to = m.channel_out("out", &request, "request, later");
+/// let waiting = queue(&mut m, "u_queue", from, 4)?;
+/// m.join(waiting, to);
+/// m.finish()?;
+/// # Ok::<(), l1forge_hdl::rtl::RtlError>(())
+/// ```
+///
+/// # Errors
+/// Those of [`fifo`].
+#[track_caller]
+pub fn queue(m: &mut ModuleBuilder, name: &str, from: Source, depth: u32) -> Result<Source, RtlError> {
+    let payload = from.payload().clone();
+    let module = fifo(m.options(), Fifo::new(payload.width(), depth))?;
+    let short = name.strip_prefix("u_").unwrap_or(name);
+    let (to, out) = m.channel(short, &payload);
+    let data_in = from.packed();
+    let (valid_in, ready_in, _) = from.into_signals();
+    let (valid_out, ready_out, fields) = to.into_signals();
+    let u = m.instance(name, &module, |i| {
+        i.connect("valid_i", valid_in).connect("ready_o", ready_in).connect("data_i", data_in);
+        i.connect("valid_o", valid_out).connect("ready_i", ready_out);
+    });
+    let (data, mut lo) = (u.get("data_o"), 0);
+    for f in fields {
+        m.assign(&f, data.bits(lo, f.width()));
+        lo += f.width();
+    }
+    Ok(out)
 }
 
 /// First-in first-out queue.

@@ -1,6 +1,6 @@
 //! Round-robin arbiter.
 
-use crate::rtl::{Expr, Module, RtlError, RtlOptions, index_width};
+use crate::rtl::{Expr, Module, ModuleBuilder, RtlError, RtlOptions, index_width};
 use std::rc::Rc;
 
 /// Whether a presented grant waits for the consumer.
@@ -10,6 +10,18 @@ pub enum Lock {
     No,
     /// A grant stays until `ready_i`.
     UntilReady,
+}
+
+/// The first request after number `last` in cyclic order, one-hot; zero without requests.
+///
+/// Adds the wires `<name>_after`, `<name>_pool` and `<name>`; `last` must be below the number of requests.
+#[track_caller]
+pub fn round_robin(m: &mut ModuleBuilder, name: &str, req: &Expr, last: &Expr) -> Expr {
+    let n = req.width();
+    m.comment("Requests after the last grant go before the others.");
+    let after = m.wire(&format!("{name}_after"), req & Expr::ones(n).shl(last).shl_const(1));
+    let pool = m.wire(&format!("{name}_pool"), after.reduce_or().mux(&after, req));
+    m.wire(name, pool.lowest_one())
 }
 
 /// Round-robin arbiter over `n` requesters.
@@ -69,10 +81,7 @@ pub fn rr_arbiter(opts: RtlOptions, n: u32, lock: Lock) -> Result<Rc<Module>, Rt
         .reg("last_q", w)
         .reset(n - 1)
         .doc("requester granted last");
-    m.comment("Requests after the last grant go before the others.");
-    let after = m.wire("after", &req & Expr::ones(n).shl(&last).shl_const(1));
-    let pool = m.wire("pool", after.reduce_or().mux(&after, &req));
-    let first = m.wire("first", pool.lowest_one());
+    let first = round_robin(&mut m, "first", &req, &last);
     let any = m.net("any", 1);
     let gnt = match &ready {
         None => {

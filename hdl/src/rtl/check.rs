@@ -902,7 +902,12 @@ fn stmt_reads(stmts: &[Stmt], f: &mut dyn FnMut(&Expr)) {
             Stmt::For { body, .. } => stmt_reads(body, f),
             Stmt::Case { sel, arms, default } => {
                 f(sel);
-                arms.iter().for_each(|a| stmt_reads(&a.1, f));
+                for (label, body) in arms {
+                    if let Label::Name(e) = label {
+                        f(e);
+                    }
+                    stmt_reads(body, f);
+                }
                 stmt_reads(default, f);
             }
         }

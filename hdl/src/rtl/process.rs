@@ -47,6 +47,7 @@ pub(crate) fn target_signal(e: &Expr) -> &Rc<Signal> {
             Kind::Sig(s) => s,
             _ => panic!("cannot assign to a part of an expression ({base})"),
         },
+        Kind::Lit(_) => panic!("cannot assign to a constant ({e}): is a constant index beyond the last element?"),
         _ => panic!("cannot assign to an expression ({e})"),
     }
 }

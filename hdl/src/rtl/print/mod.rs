@@ -385,12 +385,17 @@ impl<'a> Printer<'a> {
             lines.push((p.why.clone(), format!("{}: {word} ({t});", p.name)));
         }
         self.flush_pre();
+        let guarded = b.reset.is_some();
+        if guarded {
+            // Before reset registers have any value.
+            let in_reset = self.reset_condition(true);
+            self.line(4, &format!("initial begin : p_formal_start\n    assume ({in_reset});\nend"));
+        }
         let head = match &b.clock {
             Some(c) => format!("always @(posedge {c}) begin : p_formal"),
             None => "always @* begin : p_formal".to_owned(),
         };
         self.line(4, &head);
-        let guarded = b.reset.is_some();
         if guarded {
             let out_of_reset = self.reset_condition(false);
             self.line(8, &format!("if ({out_of_reset}) begin"));
