@@ -203,6 +203,11 @@ fn broken_structure() {
     let at = |from: &str, to: &str| error_of(&whole.replacen(from, to, 1));
     for (from, to, message) in [
         (
+            "#END_TB",
+            "#END_TB\n#END_TB",
+            "27: found `#END_TB`, expected `#BEGIN_TB`",
+        ),
+        (
             "insts = 3",
             "insts = 4",
             "21: found a blank line, expected 1 more instructions of warp 0",

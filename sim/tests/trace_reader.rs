@@ -5,7 +5,7 @@ mod common;
 use std::io::Write;
 
 use common::{accesses, read, sample, try_partial, try_read, with_instructions};
-use l1forge_sim::trace::{AccessKind, Event, Space, WarpAccess};
+use l1forge_sim::trace::{AccessKind, Event, Space, TraceOptions, TraceReader, WarpAccess};
 
 #[test]
 fn a_small_trace_gives_its_events() {
@@ -311,4 +311,34 @@ fn blanks_carriage_returns_and_a_missing_last_newline_do_not_matter() {
         expected
     );
     assert_eq!(read(text.trim_end()), expected);
+}
+
+/// Gives one byte at a time, and an interruption before each.
+struct Dripping(std::vec::IntoIter<u8>, bool);
+
+impl std::io::Read for Dripping {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        self.1 = !self.1;
+        if self.1 {
+            return Err(std::io::ErrorKind::Interrupted.into());
+        }
+        let count = out.len().min(1);
+        Ok(out
+            .iter_mut()
+            .take(count)
+            .zip(&mut self.0)
+            .map(|(to, from)| *to = from)
+            .count())
+    }
+}
+
+#[test]
+fn slow_and_interrupted_input_gives_the_same() {
+    let text = sample(5);
+    for compression in ["none", "xz", "gzip", "zstd"] {
+        let input = Dripping(compressed(&text, compression).into_iter(), false);
+        let reader = TraceReader::from_reader(input, "drip", TraceOptions::default()).unwrap();
+        let events: Vec<Event> = reader.collect::<Result<_, _>>().unwrap();
+        assert_eq!(events[1..], read(&text)[1..], "{compression}");
+    }
 }

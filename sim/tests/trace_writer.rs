@@ -345,3 +345,49 @@ fn kernel_names_survive_or_are_refused() {
         assert!(!name(illegal), "{illegal:?}");
     }
 }
+
+#[test]
+fn events_out_of_order_are_refused() {
+    let parameters = WorkloadParameters {
+        sms: 1,
+        scale: 0.01,
+        ..WorkloadParameters::default()
+    };
+    let events = normal(Workload::VectorAdd.events(parameters).unwrap());
+    let Event::KernelBegin(kernel) = &events[0] else {
+        panic!()
+    };
+    let begin = &events[1];
+    let access = &events[2];
+    let block_end = events
+        .iter()
+        .find(|event| matches!(event, Event::BlockEnd { .. }))
+        .unwrap();
+    let after = |before: &[&Event], event: &Event| {
+        let mut writer = TraceWriter::new(Vec::new(), kernel).unwrap();
+        before.iter().for_each(|event| writer.event(event).unwrap());
+        writer.event(event).is_ok()
+    };
+    let end = &Event::KernelEnd;
+    for (before, legal, illegal) in [
+        (
+            &[][..],
+            &[begin, end][..],
+            &[access, block_end, &events[0]][..],
+        ),
+        (&[begin], &[access, block_end], &[begin, end]),
+        (&[end], &[], &[begin, access, block_end, end]),
+    ] {
+        assert!(legal.iter().all(|event| after(before, event)), "{before:?}");
+        assert!(
+            !illegal.iter().any(|event| after(before, event)),
+            "{before:?}"
+        );
+    }
+    let writer = TraceWriter::new(Vec::new(), kernel).unwrap();
+    let error = writer.finish().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "cannot write the end of the trace: the kernel did not end"
+    );
+}
