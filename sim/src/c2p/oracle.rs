@@ -148,8 +148,8 @@ pub struct Oracle {
     /// The filter: row of bank b at b · rows + row.
     matrix: Vec<SmSet>,
     debug_row: Option<SmSet>,
-    /// Refresh requests: first cycle shown.
-    requested: Vec<Option<u64>>,
+    /// Refresh requests: first cycle shown, and whether a flush has broken off the rebuild since.
+    requested: Vec<Option<(u64, bool)>>,
     streams: Vec<Option<OpenStream>>,
     /// Stores made so far, and the latest of each line.
     stores: u64,
@@ -262,7 +262,8 @@ impl Oracle {
         self.cycle += 1;
     }
 
-    /// Judges the end of a run in which everything came to an end: nothing may be missing, and the counters balance.
+    /// Judges the end of a run in which everything came to an end: nothing may be missing, and the counters balance. `outputs` are
+    /// those after the clock edge of the last cycle judged.
     pub fn finish(&mut self, outputs: &Signals) {
         self.check_counters(outputs);
         for sm in 0..self.misses.len() {
@@ -688,16 +689,15 @@ impl Oracle {
         let flush = inputs.get(input::FLUSH, 0) != 0;
         for sm in 0..self.misses.len() {
             if outputs.get(output::REFRESH_VALID, sm) != 0 {
-                let since = *self.requested[sm].get_or_insert(self.cycle);
+                let (since, broken) = *self.requested[sm].get_or_insert((self.cycle, false));
                 if inputs.get(input::REFRESH_READY, sm) != 0 {
-                    let regular = self.cycle < since + u64::from(self.config.stream_timeout);
+                    let regular = !broken && self.cycle < since + u64::from(self.config.stream_timeout);
                     self.streams[sm] = Some(OpenStream { active: self.cycle, regular });
                     self.requested[sm] = None;
                 }
             }
             if flush {
-                // A request still shown belongs to a rebuild that is broken off.
-                self.requested[sm] = self.requested[sm].map(|_| 0);
+                self.requested[sm] = self.requested[sm].map(|(since, _)| (since, true));
             }
             let noticed = inputs.get(input::FILL_VALID, sm) != 0 && outputs.get(output::FILL_READY, sm) != 0;
             let dropped = tap.is_some_and(|tap| tap.dropped.contains(sm));

@@ -60,12 +60,13 @@ fn judge(c: &Config, cycles: &[Cycle], tapped: bool) -> Vec<Violation> {
 /// Stops at the first breach of `rule`.
 fn judge_until(c: &Config, cycles: &[Cycle], tapped: bool, rule: Option<Rule>) -> Vec<Violation> {
     let mut oracle = Oracle::new(c);
-    for cycle in cycles {
+    for cycle in &cycles[..cycles.len() - 1] {
         oracle.check(&cycle.inputs, &cycle.outputs, &cycle.notes, tapped.then_some(&cycle.tap));
         if oracle.violations.iter().any(|v| Some(v.rule) == rule) {
             return oracle.violations;
         }
     }
+    // The last cycle stands for the time after the end.
     oracle.finish(&cycles.last().unwrap().outputs);
     oracle.violations
 }
