@@ -21,14 +21,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 
 /// Blocks and the configurations they are built in.
-const BLOCKS: &[(&str, [&str; 2])] = &[
-    ("bf_engine", ["odd", "any"]),
-    ("bank_arbiter", ["odd", "any"]),
-    ("and_reduction", ["odd", "merge"]),
-    ("refresh_controller", ["odd", "four"]),
-    ("probe_order", ["any", "merge"]),
-    ("probe_queue", ["odd", "wide"]),
-    ("probe_engine", ["odd", "tiny"]),
+const BLOCKS: &[(&str, &[&str])] = &[
+    ("bf_engine", &["odd", "any"]),
+    ("bank_arbiter", &["odd", "any"]),
+    ("and_reduction", &["odd", "merge"]),
+    ("refresh_controller", &["odd", "four"]),
+    ("probe_order", &["any", "merge", "wide"]),
+    ("probe_queue", &["odd", "wide"]),
+    ("probe_engine", &["odd", "tiny"]),
 ];
 
 /// One change of a source text.
@@ -79,14 +79,17 @@ fn operand(text: &str, at: usize) -> Option<usize> {
 fn mutations(file: usize, text: &str) -> Vec<Mutation> {
     let mut list = Vec::new();
     let body = text.find("\n);\n").map_or(0, |at| at + 4);
-    let mut at = body;
-    let mut unused = false;
-    for line in text[body..].split_inclusive('\n') {
+    let (mut at, mut unused, mut formal) = (0, false, false);
+    for line in text.split_inclusive('\n') {
         let start = at;
         at += line.len();
         let code = line.split("//").next().unwrap_or_default();
         unused |= code.contains("wire unused_");
-        let skip = unused || code.contains("for (") || code.trim_start().starts_with("reg ");
+        // Of the head, only parameters.
+        let head = start < body && !code.trim_start().starts_with("parameter ");
+        // Assertions are no part of the design.
+        formal = (formal || code.contains("`ifdef FORMAL")) && !code.contains("`endif");
+        let skip = head || unused || formal || code.contains("for (") || code.trim_start().starts_with("reg ");
         unused &= !code.contains(';');
         if skip {
             continue;
@@ -94,7 +97,8 @@ fn mutations(file: usize, text: &str) -> Vec<Mutation> {
         let mut add =
             |kind, from: usize, to: usize, with: String| list.push(Mutation { kind, file, from: start + from, to: start + to, with });
         // The widths of a declaration stay.
-        let first = if code.contains("wire [") || code.contains("localparam") { code.find(']').map_or(0, |i| i + 1) } else { 0 };
+        let first =
+            if ["wire [", "localparam", "parameter"].iter().any(|d| code.contains(d)) { code.find(']').map_or(0, |i| i + 1) } else { 0 };
         for (kind, old, new) in OPERATORS {
             for (i, _) in code.match_indices(old).filter(|m| m.0 >= first) {
                 add(kind, i, i + old.len(), (*new).into());
@@ -104,6 +108,10 @@ fn mutations(file: usize, text: &str) -> Vec<Mutation> {
             for (i, _) in code.match_indices(op) {
                 if let Some(end) = operand(code, i + op.len()) {
                     add("dropped term", i, end, String::new());
+                    let name = code.as_bytes()[i + op.len()].is_ascii_alphabetic();
+                    if name && (op == " & " || op == " | ") {
+                        add("inversion", i + op.len(), i + op.len(), "~".into());
+                    }
                 }
             }
         }
@@ -119,6 +127,9 @@ fn mutations(file: usize, text: &str) -> Vec<Mutation> {
                 add("constant", from, to, ((value + 1) % modulus).to_string());
                 if modulus > 2 {
                     add("constant", from, to, ((value + modulus - 1) % modulus).to_string());
+                }
+                if modulus > 4 {
+                    add("constant", from, to, (value ^ (modulus / 2)).to_string());
                 }
             }
         }
@@ -189,7 +200,7 @@ fn main() {
     println!("| block | configuration | possible | tried | killed | survived |\n|---|---|---|---|---|---|");
     let mut survivors = Vec::new();
     for (name, configurations) in BLOCKS.iter().filter(|b| wanted.is_empty() || wanted.iter().any(|w| w == b.0)) {
-        for configuration in configurations {
+        for configuration in *configurations {
             let c = configs::named(configuration);
             let folder = tempfile::tempdir().expect("a folder");
             let replay = stimulus::record(name, &c, 0, seed, cycles, &folder.path().join("run")).expect("a recording");
@@ -200,28 +211,31 @@ fn main() {
             let sources = replay.design.source_files().iter().enumerate();
             let all: Vec<_> = sources.filter(|s| !s.1.0.starts_with("l1forge_masked")).flat_map(|(i, s)| mutations(i, &s.1)).collect();
             let possible = all.len();
-            let queue = Mutex::new(choose(all, &mut ChaCha8Rng::seed_from_u64(seed)));
-            let results: Mutex<Vec<(String, bool)>> = Mutex::new(Vec::new());
+            let queue = Mutex::new(choose(all, &mut ChaCha8Rng::seed_from_u64(seed)).into_iter().enumerate().collect::<VecDeque<_>>());
+            let results: Mutex<Vec<(usize, String, bool)>> = Mutex::new(Vec::new());
             std::thread::scope(|scope| {
                 for _ in 0..2 {
                     scope.spawn(|| {
                         while results.lock().expect("no panic").len() < count {
-                            let Some(m) = queue.lock().expect("no panic").pop_front() else { return };
+                            let Some((order, m)) = queue.lock().expect("no panic").pop_front() else { return };
                             let killed = match icarus.run(&mutant(&replay, &m), &replay.recording) {
                                 Ok(report) => report.mismatches > 0,
                                 // Not Verilog: no mutant.
                                 Err(IcarusError::Compile { .. }) => continue,
                                 Err(error) => panic!("{error}"),
                             };
-                            results.lock().expect("no panic").push((show(&replay, &m), killed));
+                            results.lock().expect("no panic").push((order, show(&replay, &m), killed));
                         }
                     });
                 }
             });
-            let results = results.into_inner().expect("no panic");
-            let killed = results.iter().filter(|r| r.1).count();
+            // The first ones in the order chosen, whichever thread was faster.
+            let mut results = results.into_inner().expect("no panic");
+            results.sort();
+            results.truncate(count);
+            let killed = results.iter().filter(|r| r.2).count();
             println!("| {name} | {configuration} | {possible} | {} | {killed} | {} |", results.len(), results.len() - killed);
-            survivors.extend(results.into_iter().filter(|r| !r.1).map(|r| format!("{name} of `{configuration}`: {}", r.0)));
+            survivors.extend(results.into_iter().filter(|r| !r.2).map(|r| format!("{name} of `{configuration}`: {}", r.1)));
         }
     }
     println!("\nSurvivors:");

@@ -7,7 +7,7 @@ use rand::Rng;
 use std::collections::VecDeque;
 
 /// Cycles at the start of `and_reduction` without a start.
-const BEFORE_START: u64 = 5;
+const BEFORE_START: u64 = 50;
 
 /// The driver of a block.
 pub(super) fn driver(name: &str, c: &Config, seed: u64) -> Box<dyn Driver> {
@@ -46,17 +46,12 @@ pub(super) fn driver(name: &str, c: &Config, seed: u64) -> Box<dyn Driver> {
         }),
         "bank_arbiter" => free(&[("req_i", Fill::Bits(0)), ("payload_i", Fill::Below(rows))]),
         "update_bank_arbiter" => Box::new(UpdateBankArbiter { sms, row_bits: c.row_bits() }),
-        "lookup_network" => {
-            let debug = [("debug_valid_i", Fill::Bits(2)), ("debug_index_i", Fill::Indices)];
-            let mut fills = vec![
-                ("lookup_valid_i", Fill::Bits(0)),
-                ("lookup_index_i", Fill::Indices),
-                ("lookup_slot_i", Fill::Below(slots)),
-                ("read_data_i", Fill::Bits(1)),
-            ];
-            fills.extend(debug.into_iter().filter(|_| c.debug_port));
-            free(&fills)
-        }
+        "lookup_network" => Box::new(LookupNetwork {
+            slots,
+            debug: c.debug_port,
+            banks: c.banks as usize,
+            reads: vec![None; (c.copies * c.banks) as usize],
+        }),
         "snapshot_matrix" => Box::new(SnapshotMatrix { rows }),
         "probe_order" => free(&[("candidates_i", Fill::Bits(0))]),
         "probe_network" => {
@@ -90,7 +85,7 @@ pub(super) fn driver(name: &str, c: &Config, seed: u64) -> Box<dyn Driver> {
             ("clear_row_i", Fill::Below(rows)),
             ("clear_sm_i", Fill::Below(sms)),
         ]),
-        "refresh_controller" => Box::new(RefreshController),
+        "refresh_controller" => Box::new(RefreshController { last_row: rows - 1 }),
         "statistics" => Box::new(Statistics { sms: c.sms as usize }),
         "c2p_cache" => {
             let profile = match seed % 4 {
@@ -232,7 +227,9 @@ impl Driver for ProbeEngine {
         self.time.drive(io);
         let start = self.idle && io.chance(0);
         io.flag("start_i", 0, start);
-        let (answered, hit, expired) = answer(io, self.waiting, 1);
+        // In all states but WAIT both are without effect.
+        let stray = io.rarely(0.1);
+        let (answered, hit, expired) = answer(io, self.waiting || stray, 1);
         io.flag("answer_valid_i", 0, answered);
         io.flag("answer_hit_i", 0, hit);
         io.flag("expired_i", 0, expired);
@@ -441,6 +438,42 @@ impl Driver for UpdateBankArbiter {
     }
 }
 
+/// Copies hold the same bits: those that read the same row return the same.
+struct LookupNetwork {
+    slots: u64,
+    debug: bool,
+    banks: usize,
+    /// Rows read in the cycle before, by copy and bank.
+    reads: Vec<Option<u64>>,
+}
+
+impl Driver for LookupNetwork {
+    fn drive(&mut self, io: &mut Io) {
+        Fill::Bits(0).fill("lookup_valid_i", io);
+        Fill::Indices.fill("lookup_index_i", io);
+        Fill::Below(self.slots).fill("lookup_slot_i", io);
+        Fill::Bits(1).fill("read_data_i", io);
+        let port = io.inputs.index("read_data_i");
+        let words = io.inputs.ports()[port].words();
+        for at in self.banks..self.reads.len() {
+            let first = (at % self.banks..at).step_by(self.banks).find(|e| self.reads[at].is_some() && self.reads[*e] == self.reads[at]);
+            if let Some(first) = first {
+                io.inputs.words_mut(port).copy_within(first * words..(first + 1) * words, at * words);
+            }
+        }
+        if self.debug {
+            Fill::Bits(2).fill("debug_valid_i", io);
+            Fill::Indices.fill("debug_index_i", io);
+        }
+    }
+
+    fn observe(&mut self, io: &Io) {
+        for (at, read) in self.reads.iter_mut().enumerate() {
+            *read = (io.output("read_valid_o", at) != 0).then(|| io.output("read_row_o", at));
+        }
+    }
+}
+
 /// First every row is written as a whole, as the refresh controller does after reset.
 struct SnapshotMatrix {
     rows: u64,
@@ -596,7 +629,9 @@ impl Driver for UpdateLane {
     }
 }
 
-struct RefreshController;
+struct RefreshController {
+    last_row: u64,
+}
 
 impl Driver for RefreshController {
     fn drive(&mut self, io: &mut Io) {
@@ -608,7 +643,12 @@ impl Driver for RefreshController {
         let last = beat && io.chance(4) && io.rarely(0.3);
         io.flag("last_i", 0, last);
         Fill::Bits(5).fill("buffer_empty_i", io);
-        Fill::Seldom(6, 0.02).fill("flush_i", io);
+        io.flag("flush_i", 0, false);
+        io.eval();
+        // A flush when something else ends is more interesting.
+        let ends = io.output("clear_valid_o", 0) != 0 && io.output("clear_row_o", 0) == self.last_row || io.output("rebuilt_o", 0) != 0;
+        let flush = io.rarely(if ends { 0.2 } else { 0.01 }) && io.chance(6);
+        io.flag("flush_i", 0, flush);
     }
 }
 

@@ -37,6 +37,9 @@ pub enum ReplayError {
     Io(#[from] io::Error),
 }
 
+/// Its candidates are undefined before the first start.
+const AND_REDUCTION: &str = "and_reduction";
+
 /// Name of the wrapper.
 const WRAPPER: &str = "l1forge_masked";
 
@@ -63,8 +66,7 @@ pub fn record(name: &str, config: &Config, instance: usize, seed: u64, cycles: u
         }
         values.set(port, u64::from(!reset.active));
     }
-    // The candidates of an AND reduction are undefined before its first start, the data of a matrix before its first reads.
-    let mut late = name == "and_reduction";
+    let mut started = false;
     for cycle in 0..cycles {
         let previous = expected.clone();
         if bench.drive(cycle, &previous, &mut values).is_break() {
@@ -72,9 +74,15 @@ pub fn record(name: &str, config: &Config, instance: usize, seed: u64, cycles: u
         }
         model.comb(&values, &mut expected);
         mask(&outputs, &interface, &mut expected);
-        recorder.write(&values, &expected, !late)?;
+        if name == AND_REDUCTION {
+            if !started {
+                let port = interface.output("candidates_o")?;
+                expected.set_words(port, &vec![0; port.words()]);
+            }
+            started |= values.get(interface.input("start_i")?) != 0;
+        }
+        recorder.write(&values, &expected, true)?;
         model.clock(&values);
-        late &= !(name == "and_reduction" && values.get(interface.input("start_i")?) != 0);
     }
     let recording = recorder.finish()?;
     let wrapper = wrapper(&inner, &interface, &outputs);
@@ -112,6 +120,13 @@ fn wrapper(design: &Design, interface: &Interface, outputs: &[Port]) -> String {
         let _ = writeln!(wires, "  wire [{high}:0] inner_{name};");
         connections.push(format!(".{name}(inner_{name})"));
         match &port.valid {
+            None if design.top() == AND_REDUCTION && name == "candidates_o" => {
+                let reset = interface.specs().iter().find(|s| s.name.starts_with("rst_")).map_or("", |s| &s.name);
+                let active = if reset.ends_with("ni") { format!("~{reset}") } else { reset.to_string() };
+                let _ = writeln!(wires, "  reg started;");
+                let _ = writeln!(assigns, "  always @(posedge clk_i) started <= ~({active}) & (start_i | started);");
+                let _ = writeln!(assigns, "  assign {name} = started ? inner_{name} : {}'b0;", port.bits);
+            }
             None => {
                 let _ = writeln!(assigns, "  assign {name} = inner_{name};");
             }
