@@ -139,7 +139,7 @@ fn random_runs_fill_every_position_once() {
         let mut counts = vec![0u64; workers];
         while order.len() < 4000 {
             let worker = random.random_range(0..workers);
-            if counts[worker] + 1 <= counts.iter().min().unwrap() + lead {
+            if counts[worker] < counts.iter().min().unwrap() + lead {
                 counts[worker] += 1;
                 tracker.request(worker);
                 order.push(worker);

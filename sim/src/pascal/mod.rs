@@ -15,6 +15,7 @@
 //! | reuse distance under variable progress | [`ProgressHistory`] |
 //! | Theorem 6: pipeline recurrence | [`Pipeline`], [`SteadyPipeline`] |
 //! | slotted TTL, LRU, set-associative LRU, Belady | [`simulate`] |
+//! | equations (13) to (21): the dynamic predictor | [`predict`] |
 //! | Che-IRM, SDCM | [`baselines`] |
 //!
 //! Counts are exact integers, rates are exact [`Fraction`]s. Sections, theorems and equations are those of the paper "PASCAL: A Progress
@@ -22,6 +23,7 @@
 //! the formulas the paper's text extract lost.
 
 pub mod baselines;
+pub mod predict;
 pub mod simulate;
 
 mod clusters;
