@@ -1,5 +1,7 @@
 //! The predictor as a whole: hand-computed predictions, laws, refusals, the frozen format, GEMM.
 
+mod pascal_support;
+
 use l1forge_sim::pascal::InputError;
 use l1forge_sim::pascal::predict::{
     Anchor, Assumptions, Calibration, EtaInterpolation, GemmCalibration, GemmQuery, GemmShape,
@@ -634,6 +636,8 @@ fn the_two_workloads_of_the_paper_fit_the_cache_as_it_says() {
 }
 
 proptest! {
+    #![proptest_config(pascal_support::proptest_config(256))]
+
     #[test]
     fn predictions_stay_inside_the_contract(
         m in 0..40u32, blocks in 1..20_000u64, scans in 0.01..500.0f64,

@@ -2,6 +2,8 @@
 //!
 //! Failing cases print their seed and shrink.
 
+mod pascal_support;
+
 use l1forge_sim::pascal::baselines::{che, sdcm};
 use l1forge_sim::pascal::simulate::{Lru, Placement, Schedule, SetAssociativeLru};
 use l1forge_sim::pascal::{
@@ -41,7 +43,7 @@ fn rotated(scan: &Scan, by: u64) -> Scan {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(pascal_support::proptest_config(400))]
 
     #[test]
     fn more_capacity_never_misses_more((scan, capacity) in scans()) {

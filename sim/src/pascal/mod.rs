@@ -23,6 +23,7 @@
 //! the formulas the paper's text extract lost.
 
 pub mod baselines;
+pub mod device;
 pub mod predict;
 pub mod simulate;
 

@@ -8,6 +8,17 @@ use l1forge_sim::pascal::{Pattern, Scan};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+/// Property tests of an integration test: `cases` cases, failures kept beside the source file.
+pub fn proptest_config(cases: u32) -> proptest::test_runner::Config {
+    use proptest::test_runner::{Config, FileFailurePersistence};
+    let kept = FileFailurePersistence::WithSource("proptest-regressions");
+    Config {
+        cases,
+        failure_persistence: Some(Box::new(kept)),
+        ..Config::default()
+    }
+}
+
 /// A scan with a capacity.
 #[derive(Debug, Clone)]
 pub struct Case {

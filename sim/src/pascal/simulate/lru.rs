@@ -85,6 +85,11 @@ impl Lru {
         hit
     }
 
+    /// The capacity in blocks, at most the ring size.
+    pub fn capacity(&self) -> u64 {
+        u64::from(self.capacity)
+    }
+
     /// Whether `block` is resident, without touching its recency.
     pub fn contains(&self, block: u32) -> bool {
         (block as usize) < self.links.len() - 1 && self.links[block as usize].prev != ABSENT
