@@ -17,6 +17,9 @@
 //! | slotted TTL, LRU, set-associative LRU, Belady | [`simulate`] |
 //! | equations (13) to (21): the dynamic predictor | [`predict`] |
 //! | Che-IRM, SDCM | [`baselines`] |
+//! | all static results of one scan | [`StaticModel`] |
+//! | device stand-in, calibration study | [`device`] |
+//! | charts | [`plot`] |
 //!
 //! Counts are exact integers, rates are exact [`Fraction`]s. Sections, theorems and equations are those of the paper "PASCAL: A Progress
 //! Divergence-Aware Shared-Cache Model"; "specification section N" is the PASCAL specification this crate was built from, which restores
@@ -24,6 +27,7 @@
 
 pub mod baselines;
 pub mod device;
+pub mod plot;
 pub mod predict;
 pub mod simulate;
 
@@ -39,6 +43,7 @@ mod pipeline;
 mod policy_bound;
 mod progress;
 mod scan;
+mod static_query;
 
 pub use clusters::{CLUSTER_GAP, phase_clusters, snapshot, snapshot_waterline};
 pub use error::InputError;
@@ -52,3 +57,4 @@ pub use pipeline::{Pipeline, SteadyPipeline, copies_in_flight};
 pub use policy_bound::{Allocation, PolicyBound};
 pub use progress::ProgressHistory;
 pub use scan::{MAX_BLOCKS, MAX_ROUNDS, MAX_WORKERS, Previous, Scan, check_capacity, check_rounds};
+pub use static_query::{Check, ColdTotals, StaticAnswer, StaticModel};
