@@ -142,21 +142,19 @@ fn distance_from_ahead(
     blocks: u64,
 ) -> u64 {
     let here = spans[own].phase;
-    let mut distance = 0;
-    let mut covered = 0;
     let (behind, beyond) = spans.split_at(own + 1);
-    let unwrapped = beyond.iter().map(|span| (span, span.phase - here));
-    let wrapped = behind.iter().map(|span| (span, span.phase + blocks - here));
-    for (span, ahead) in unwrapped.chain(wrapped) {
+    let measure = |(distance, covered): (u64, u64), span: &Span, ahead: u64| {
         let start = ahead - previous.rounds + u64::from(span.last <= previous.worker);
         let stop = ahead + u64::from(span.first < w);
-        let from = start.max(covered);
-        if stop > from {
-            distance += stop - from;
-            covered = stop;
-        }
-    }
-    distance
+        (distance + stop.saturating_sub(start.max(covered)), stop)
+    };
+    let unwrapped = beyond
+        .iter()
+        .fold((0, 0), |sum, span| measure(sum, span, span.phase - here));
+    let wrapped = behind.iter().fold(unwrapped, |sum, span| {
+        measure(sum, span, span.phase + blocks - here)
+    });
+    wrapped.0
 }
 
 /// Distinct other blocks requested between two consecutive workers `before` and `after` of one phase in one round.
