@@ -325,12 +325,41 @@ impl ScanCalibration {
 
     /// The references of all families, by family, scan length and compute.
     pub fn references(&self) -> impl Iterator<Item = (&Family, &Reference)> {
-        self.families.iter().flat_map(|data| {
-            data.sizes
+        self.families
+            .iter()
+            .flat_map(|data| data.references().map(|reference| (&data.family, reference)))
+    }
+}
+
+impl FamilyData {
+    pub fn references(&self) -> impl Iterator<Item = &Reference> {
+        self.sizes
+            .iter()
+            .flat_map(|size| &size.references)
+            .map(|prepared| &prepared.frozen)
+    }
+
+    /// The compute values that have a reference of their class below and above at every scan length where they are.
+    pub fn interior_compute(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = self.references().map(|reference| reference.m).collect();
+        all.sort_unstable();
+        all.dedup();
+        let bracketed = |m: u32| {
+            self.sizes
                 .iter()
-                .flat_map(|size| &size.references)
-                .map(|prepared| (&data.family, &prepared.frozen))
-        })
+                .filter(|size| size.references.iter().any(|r| r.frozen.m == m))
+                .all(|size| {
+                    let class: Vec<u32> = size
+                        .references
+                        .iter()
+                        .filter(|r| r.class == execution_class(m))
+                        .map(|r| r.frozen.m)
+                        .collect();
+                    class.first() < Some(&m) && class.last() > Some(&m)
+                })
+        };
+        all.retain(|&m| bracketed(m));
+        all
     }
 }
 

@@ -5,7 +5,9 @@ use super::calibration::{FamilyData, ScanCalibration, SizeData};
 use super::certificate::{Assumptions, Certificate, SizeBound};
 use super::class::execution_class;
 use super::encoding::{decode, encode};
+use super::metrics::Accuracy;
 use super::options::EtaInterpolation;
+use super::table::Table;
 use crate::pascal::error::{InputError, positive};
 use crate::pascal::scan::check_blocks;
 
@@ -155,6 +157,49 @@ impl ScanCalibration {
         })
     }
 
+    /// How well the calibration predicts its own references: each one is left out in turn, at every scan length, and predicted at its
+    /// horizons from the others. References at the ends of their class are not left out, nothing brackets them.
+    ///
+    /// # Errors
+    /// None in practice: the remaining references make a legal calibration.
+    pub fn leave_one_out(&self) -> Result<Accuracy, InputError> {
+        let mut accuracy = Accuracy::default();
+        for data in &self.families {
+            for left_out in data.interior_compute() {
+                let others = data
+                    .references()
+                    .filter(|reference| reference.m != left_out)
+                    .cloned()
+                    .collect();
+                let rest = Self::new(
+                    self.device.clone(),
+                    self.options,
+                    vec![(data.family.clone(), others)],
+                )?;
+                for reference in data
+                    .references()
+                    .filter(|reference| reference.m == left_out)
+                {
+                    for (&scans, &log_wk) in reference.horizons.iter().zip(&reference.log_wk) {
+                        let query = Query {
+                            device: None,
+                            binary: None,
+                            o: data.family.o,
+                            path: data.family.path.clone(),
+                            d: data.family.d,
+                            m: left_out,
+                            blocks: reference.n,
+                            scans,
+                            assumptions: Assumptions::default(),
+                        };
+                        accuracy.add(rest.predict(&query)?.k, log_wk.exp() / scans);
+                    }
+                }
+            }
+        }
+        Ok(accuracy)
+    }
+
     fn family(&self, query: &Query) -> Result<&FamilyData, InputError> {
         let wanted = (query.o, query.path.as_str(), query.d);
         let found = self
@@ -286,6 +331,31 @@ impl ScanCalibration {
                 encoded: anchored(prior, linear.value, self.options.lambda),
             },
         })
+    }
+}
+
+impl Table {
+    /// The targets of a table with columns `o,path,d,m,n,w`, each with its row; everything else as in `template`.
+    ///
+    /// # Errors
+    /// A column or a cell is missing or not a number.
+    pub fn targets(&self, template: &Query) -> Result<Vec<(u64, Query)>, InputError> {
+        let target = |row: &super::table::Row| {
+            let query = Query {
+                o: row.small("o")?,
+                path: row.text("path")?.to_string(),
+                d: row.small("d")?,
+                m: row.small("m")?,
+                blocks: row.whole("n")?,
+                scans: row.positive("w")?,
+                ..template.clone()
+            };
+            Ok((row.number(), query))
+        };
+        self.rows(&["o", "path", "d", "m", "n", "w"], &[])?
+            .iter()
+            .map(target)
+            .collect()
     }
 }
 
