@@ -9,6 +9,7 @@ mod encode;
 mod failure;
 mod generate;
 mod lint;
+mod pascal;
 mod report;
 mod synth;
 mod trace;
@@ -39,6 +40,9 @@ enum Command {
     Synth(synth::Args),
     /// Look into Accel-Sim traces, and write workloads as traces.
     Trace(trace::Args),
+    /// PASCAL: the analytical model of shared-cache traffic.
+    #[command(subcommand)]
+    Pascal(pascal::PascalCommand),
     /// Write one HTML page from what gen, lint, cosim and synth left in a folder.
     Report(report::Args),
     /// Say which tools are there, and how to install those that are missing.
@@ -59,6 +63,11 @@ fn main() -> ExitCode {
         Command::Lint(args) => lint::run(&args, cli.json),
         Command::Synth(args) => synth::run(&args, cli.json),
         Command::Trace(args) => trace::run(&args, cli.json),
+        Command::Pascal(command) => match command.run(cli.json) {
+            Ok(pascal::Outcome::Success) => Ok(()),
+            Ok(pascal::Outcome::CheckFailed) => return ExitCode::from(1),
+            Err(error) => Err(error),
+        },
         Command::Report(args) => report::run(&args, cli.json),
         Command::Doctor => doctor::run(cli.json),
         Command::Config(args) => config::run(&args, cli.json),
