@@ -136,7 +136,9 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         Err(SessionError::Failure(failure)) => {
             bar.finish_and_clear();
             if json {
-                print_json(&json!({"mismatches": 1, "seed": args.seed, "simulator": args.simulator, "balanced": false, "error": failure.to_string()}))?;
+                print_json(
+                    &json!({"mismatches": 1, "seed": args.seed, "simulator": args.simulator, "balanced": false, "error": failure.to_string()}),
+                )?;
             }
             return Err(CheckFailed(failure.to_string()).into());
         }
@@ -165,15 +167,28 @@ fn report(args: &Args, json: bool, run: &Run, mismatches: u64) -> anyhow::Result
     if json {
         print_json(&document)?;
     } else {
-        println!("{} in {}: {} cycles, {} transactions, {mismatches} mismatches, seed {}", args.block, args.simulator, run.cycles, run.transactions, args.seed);
+        println!(
+            "{} in {}: {} cycles, {} transactions, {mismatches} mismatches, seed {}",
+            args.block, args.simulator, run.cycles, run.transactions, args.seed
+        );
         for (name, value) in run.counters.as_object().into_iter().flatten() {
             println!("  {name:<24} {value}");
         }
         for (i, k) in run.kernels.as_array().into_iter().flatten().enumerate() {
-            println!("  kernel {}: {} misses, {} remote hits (perfect knowledge: {})", i + 1, k["misses"], k["remote_hits"], k["perfect_hits"]);
+            println!(
+                "  kernel {}: {} misses, {} remote hits (perfect knowledge: {})",
+                i + 1,
+                k["misses"],
+                k["remote_hits"],
+                k["perfect_hits"]
+            );
         }
         if let Some(c) = document.get("coverage") {
-            println!("  coverage: lines {:.1} %, toggles {:.1} %", c["line_percent"].as_f64().unwrap_or(0.0), c["toggle_percent"].as_f64().unwrap_or(0.0));
+            println!(
+                "  coverage: lines {:.1} %, toggles {:.1} %",
+                c["line_percent"].as_f64().unwrap_or(0.0),
+                c["toggle_percent"].as_f64().unwrap_or(0.0)
+            );
         }
         println!("counters of model and RTL are {}", if run.balanced { "equal and balance" } else { "NOT equal or do not balance" });
     }
@@ -195,7 +210,11 @@ fn of_top(outcome: &Outcome<BlockModel<top::Shared>, TopBench>) -> Run {
         balanced: model == rtl && outcomes.iter().sum::<u64>() == counter("misses"),
         counters: object(&model),
         rtl_counters: object(&rtl),
-        kernels: bench.kernels().iter().map(|k| json!({"misses": k.misses, "remote_hits": k.remote_hits, "perfect_hits": k.perfect_hits})).collect(),
+        kernels: bench
+            .kernels()
+            .iter()
+            .map(|k| json!({"misses": k.misses, "remote_hits": k.remote_hits, "perfect_hits": k.perfect_hits}))
+            .collect(),
         coverage: outcome.code_coverage.clone(),
     }
 }

@@ -60,12 +60,7 @@ struct Report {
 
 impl Report {
     fn new(document: Value, text: String) -> Self {
-        Self {
-            document,
-            text,
-            outcome: Outcome::Success,
-            files: Vec::new(),
-        }
+        Self { document, text, outcome: Outcome::Success, files: Vec::new() }
     }
 }
 
@@ -93,9 +88,7 @@ impl PascalCommand {
         }
         let mut out = std::io::stdout().lock();
         let printed = if json {
-            serde_json::to_writer_pretty(&mut out, &report.document)
-                .map_err(std::io::Error::from)
-                .and_then(|()| writeln!(out))
+            serde_json::to_writer_pretty(&mut out, &report.document).map_err(std::io::Error::from).and_then(|()| writeln!(out))
         } else {
             write!(out, "{}", report.text)
         };
@@ -109,13 +102,8 @@ impl PascalCommand {
 }
 
 fn write_file(path: &std::path::Path, content: &str) -> Result<(), InputError> {
-    let wrong = |e: std::io::Error| {
-        InputError::new("out", format!("cannot write: {e}")).in_file(path.display().to_string())
-    };
-    if let Some(folder) = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
+    let wrong = |e: std::io::Error| InputError::new("out", format!("cannot write: {e}")).in_file(path.display().to_string());
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(wrong)?;
     }
     std::fs::write(path, content).map_err(wrong)

@@ -42,7 +42,9 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     );
     let path = args.dir.join("report.html");
     let staged = args.dir.join(".report.html.tmp");
-    std::fs::write(&staged, page).and_then(|()| std::fs::rename(&staged, &path)).with_context(|| format!("cannot write {}", path.display()))?;
+    std::fs::write(&staged, page)
+        .and_then(|()| std::fs::rename(&staged, &path))
+        .with_context(|| format!("cannot write {}", path.display()))?;
     if json {
         return print_json(&serde_json::json!({"page": path}));
     }
@@ -106,7 +108,17 @@ fn design(body: &mut String, manifest: &Value) {
 
 fn lockstep(body: &mut String, name: &str, run: &Value) {
     let summary = ["block", "simulator", "seed", "cycles", "transactions", "mismatches", "balanced"];
-    section(body, &format!("Lockstep: {name}"), &["what", "value"], summary.iter().map(|k| vec![(*k).to_string(), text(&run[*k])]).collect());
+    section(
+        body,
+        &format!("Lockstep: {name}"),
+        &["what", "value"],
+        summary.iter().map(|k| vec![(*k).to_string(), text(&run[*k])]).collect(),
+    );
     let counters = run["counters"].as_object().into_iter().flatten();
-    section(body, "Counters", &["counter", "model", "RTL"], counters.map(|(k, v)| vec![k.clone(), text(v), text(&run["rtl_counters"][k])]).collect());
+    section(
+        body,
+        "Counters",
+        &["counter", "model", "RTL"],
+        counters.map(|(k, v)| vec![k.clone(), text(v), text(&run["rtl_counters"][k])]).collect(),
+    );
 }

@@ -40,7 +40,10 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         for m in &report.memories {
             println!("{} memory macros {}", m.instances, m.name);
         }
-        println!("generic gates of {}; inferred memories: {}, latches: {}", report.tool, report.total.inferred_memories, report.total.latches);
+        println!(
+            "generic gates of {}; inferred memories: {}, latches: {}",
+            report.tool, report.total.inferred_memories, report.total.latches
+        );
     }
     if report.total.inferred_memories + report.total.latches > 0 {
         return Err(CheckFailed("the synthesiser inferred memories or latches".into()).into());

@@ -56,7 +56,13 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
             if json {
                 return print_json(&info);
             }
-            println!("{} kernels, {} copies of {} bytes in all, lines of {} bytes", info.kernels.len(), info.memcpys, info.memcpy_bytes, info.line_bytes);
+            println!(
+                "{} kernels, {} copies of {} bytes in all, lines of {} bytes",
+                info.kernels.len(),
+                info.memcpys,
+                info.memcpy_bytes,
+                info.line_bytes
+            );
             for k in &info.kernels {
                 println!("{}", serde_json::to_string(k)?);
             }

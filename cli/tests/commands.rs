@@ -62,7 +62,19 @@ fn gen_writes_the_same_bytes_twice_and_only_them() {
 #[test]
 fn the_written_configuration_gives_the_same_design() {
     let (a, b) = (scratch("c"), scratch("d"));
-    l1forge(&["gen", "--sms", "3", "--set", "mask_bits=0", "--set", "hashes=4", "--set", "reset_style=async_low", "--out", a.to_str().unwrap()]);
+    l1forge(&[
+        "gen",
+        "--sms",
+        "3",
+        "--set",
+        "mask_bits=0",
+        "--set",
+        "hashes=4",
+        "--set",
+        "reset_style=async_low",
+        "--out",
+        a.to_str().unwrap(),
+    ]);
     l1forge(&["gen", "--config", a.join("config.toml").to_str().unwrap(), "--out", b.to_str().unwrap()]);
     assert_eq!(files(&a), files(&b));
 }

@@ -47,7 +47,10 @@ fn message_names_the_line_of_the_declaration() {
         line = line!() + 1;
         m.input("b_i", 1, "not used");
     });
-    assert_eq!(messages, [format!("module m: input `b_i` is never used: remove it or call mark_unused (at hdl/tests/rtl_checks.rs:{line})")]);
+    assert_eq!(
+        messages,
+        [format!("module m: input `b_i` is never used: remove it or call mark_unused (at hdl/tests/rtl_checks.rs:{line})")]
+    );
 }
 
 // ---------------------------------------------------------------- drivers
@@ -531,15 +534,57 @@ fn connections() {
         })
     };
     only(with(&|_, _| {}), "u_b: port a_i of buffer is not connected");
-    only(with(&|i, a| { i.connect("a_i", a).connect("b_i", a); }), "u_b: buffer has no port b_i; it has clk_i, rst_ni, a_i, y_o, q_o");
-    only(with(&|i, a| { i.connect("a_i", a).connect("a_i", a); }), "u_b: port a_i connected twice");
-    only(with(&|i, a| { i.connect("a_i", a).open("z_o"); }), "u_b: buffer has no output z_o");
-    only(with(&|i, a| { i.connect("a_i", a).connect("y_o", a); }), "u_b: output y_o cannot drive a_i: it is an input");
-    only(with(&|i, a| { i.connect("a_i", a).param("SIZE", 1); }), "u_b: buffer has no parameter SIZE");
-    only(with(&|i, a| { i.connect("a_i", a).param("MASK", Bits::zero(3)); }), "u_b: parameter MASK has 4 bits, given 3 bits");
-    only(with(&|i, a| { i.connect("a_i", a).param("MASK", a); }), "u_b: parameter MASK is set to a_i, which is not a constant");
-    only(with(&|i, a| { i.connect("a_i", a).param("MASK", 1).param("MASK", 2); }), "u_b: parameter MASK set twice");
-    let wide = with(&|i, a| { i.connect("a_i", a.zext(5)); });
+    only(
+        with(&|i, a| {
+            i.connect("a_i", a).connect("b_i", a);
+        }),
+        "u_b: buffer has no port b_i; it has clk_i, rst_ni, a_i, y_o, q_o",
+    );
+    only(
+        with(&|i, a| {
+            i.connect("a_i", a).connect("a_i", a);
+        }),
+        "u_b: port a_i connected twice",
+    );
+    only(
+        with(&|i, a| {
+            i.connect("a_i", a).open("z_o");
+        }),
+        "u_b: buffer has no output z_o",
+    );
+    only(
+        with(&|i, a| {
+            i.connect("a_i", a).connect("y_o", a);
+        }),
+        "u_b: output y_o cannot drive a_i: it is an input",
+    );
+    only(
+        with(&|i, a| {
+            i.connect("a_i", a).param("SIZE", 1);
+        }),
+        "u_b: buffer has no parameter SIZE",
+    );
+    only(
+        with(&|i, a| {
+            i.connect("a_i", a).param("MASK", Bits::zero(3));
+        }),
+        "u_b: parameter MASK has 4 bits, given 3 bits",
+    );
+    only(
+        with(&|i, a| {
+            i.connect("a_i", a).param("MASK", a);
+        }),
+        "u_b: parameter MASK is set to a_i, which is not a constant",
+    );
+    only(
+        with(&|i, a| {
+            i.connect("a_i", a).param("MASK", 1).param("MASK", 2);
+        }),
+        "u_b: parameter MASK set twice",
+    );
+    let wide = with(&|i, a| {
+        i.connect("a_i", a.zext(5));
+    });
     assert!(wide[0].contains("u_b: port a_i of buffer has 4 bits, connected to 5 bits"), "{wide:?}");
 }
 

@@ -54,11 +54,7 @@ struct Ctx<'a> {
 
 impl Ctx<'_> {
     fn cap(e: Expr) -> Expr {
-        if e.width() > MAX {
-            e.bits(e.width() - MAX, MAX)
-        } else {
-            e
-        }
+        if e.width() > MAX { e.bits(e.width() - MAX, MAX) } else { e }
     }
 
     fn pair(&self, a: &R, b: &R) -> (Expr, Expr) {
@@ -86,10 +82,7 @@ impl Ctx<'_> {
             },
             R::LoopElem(i, w, v, k, c) => {
                 let base = &self.inputs[*i as usize % self.inputs.len()];
-                let w = (1..=*w)
-                    .rev()
-                    .find(|w| base.width().is_multiple_of(*w))
-                    .unwrap_or(1);
+                let w = (1..=*w).rev().find(|w| base.width().is_multiple_of(*w)).unwrap_or(1);
                 let count = base.width() / w;
                 match self.loops.get(*v as usize % LOOPS.len()) {
                     Some(v) if k * (v.count() - 1) + c < count => base.elem(v * *k + *c, w),
@@ -108,20 +101,12 @@ impl Ctx<'_> {
             }
             R::Mul(a, k) => {
                 let a = self.build(a);
-                let k = if a.width() >= 64 {
-                    *k
-                } else {
-                    k & ((1 << a.width()) - 1)
-                };
+                let k = if a.width() >= 64 { *k } else { k & ((1 << a.width()) - 1) };
                 a.mul_const(k)
             }
             R::ShiftConst(left, a, n) => {
                 let a = self.build(a);
-                if *left {
-                    a.shl_const(*n)
-                } else {
-                    a.shr_const(*n)
-                }
+                if *left { a.shl_const(*n) } else { a.shr_const(*n) }
             }
             R::Shift(left, a, n) => {
                 let (a, n) = (self.build(a), self.build(n));
@@ -151,11 +136,7 @@ impl Ctx<'_> {
             }
             R::Concat(lsb, v) => {
                 let v: Vec<Expr> = v.iter().map(|r| self.build(r)).collect();
-                if *lsb {
-                    Expr::concat_lsb_first(v)
-                } else {
-                    Expr::concat_msb_first(v)
-                }
+                if *lsb { Expr::concat_lsb_first(v) } else { Expr::concat_msb_first(v) }
             }
             R::Repl(n, a) => self.build(a).replicate(*n),
             R::Bits(a, lo, w) => {
@@ -215,12 +196,7 @@ impl Ctx<'_> {
                 let mut seen = std::collections::BTreeSet::new();
                 let arms: Vec<(u64, Expr)> = arms
                     .iter()
-                    .map(|(k, r)| {
-                        (
-                            k & ((1 << s.width().min(16)) - 1),
-                            self.build(r).resize(d.width()),
-                        )
-                    })
+                    .map(|(k, r)| (k & ((1 << s.width().min(16)) - 1), self.build(r).resize(d.width())))
                     .filter(|a| seen.insert(a.0))
                     .collect();
                 s.select(arms, d)
@@ -306,16 +282,8 @@ const OUTS: [&str; 8] = ["s_o", "t_o", "u_o", "v_o", "w_o", "x_o", "y_o", "z_o"]
 fn build(plain: &[R], looped: &[R], seed: u64) -> Case {
     let mut m = ModuleBuilder::new("random");
     m.purpose("Random expressions.");
-    let inputs: Vec<Expr> = names()
-        .iter()
-        .zip(INPUTS)
-        .map(|(n, w)| m.input(n, w, "value"))
-        .collect();
-    let table = m.param(
-        "TABLE",
-        Bits::pack(6, [3, 1, 0, 2, 60, 7, 33, 12]),
-        "constants",
-    );
+    let inputs: Vec<Expr> = names().iter().zip(INPUTS).map(|(n, w)| m.input(n, w, "value")).collect();
+    let table = m.param("TABLE", Bits::pack(6, [3, 1, 0, 2, 60, 7, 33, 12]), "constants");
     for i in &inputs {
         m.mark_unused(i);
     }
@@ -340,11 +308,7 @@ fn build(plain: &[R], looped: &[R], seed: u64) -> Case {
         .collect();
     let mut steps: Vec<Step> = envs.iter().map(|e| e.1.clone()).collect();
     let mut outs = OUTS.into_iter();
-    let ctx = Ctx {
-        inputs: &inputs,
-        param: &table,
-        loops: &[],
-    };
+    let ctx = Ctx { inputs: &inputs, param: &table, loops: &[] };
     for r in plain {
         let e = ctx.build(r);
         let name = outs.next().unwrap();
@@ -360,27 +324,12 @@ fn build(plain: &[R], looped: &[R], seed: u64) -> Case {
         let mut width = 0;
         let mut scratch = ModuleBuilder::new("scratch");
         nest(&mut scratch, |_, loops| {
-            width = Ctx {
-                inputs: &inputs,
-                param: &table,
-                loops,
-            }
-            .build(r)
-            .width();
+            width = Ctx { inputs: &inputs, param: &table, loops }.build(r).width();
         });
-        let o = m.output(
-            name,
-            width * LOOPS[0] * LOOPS[1],
-            "values of an expression in a loop",
-        );
+        let o = m.output(name, width * LOOPS[0] * LOOPS[1], "values of an expression in a loop");
         let mut found = None;
         nest(&mut m, |p, loops| {
-            let e = Ctx {
-                inputs: &inputs,
-                param: &table,
-                loops,
-            }
-            .build(r);
+            let e = Ctx { inputs: &inputs, param: &table, loops }.build(r);
             p.set(o.elem(&loops[0] * LOOPS[1] + &loops[1], width), &e);
             found = Some((e, loops.to_vec()));
         });
@@ -395,10 +344,7 @@ fn build(plain: &[R], looped: &[R], seed: u64) -> Case {
             step.outputs.insert(name, Bits::concat_lsb_first(&parts));
         }
     }
-    Case {
-        module: m.finish().unwrap_or_else(|e| panic!("{e}")),
-        steps,
-    }
+    Case { module: m.finish().unwrap_or_else(|e| panic!("{e}")), steps }
 }
 
 fn nest(m: &mut ModuleBuilder, f: impl FnOnce(&mut Block, &[LoopVar])) {

@@ -7,8 +7,7 @@ use l1forge_hdl::rtl::{Design, Module, ModuleBuilder, ResetStyle, RtlOptions};
 use std::process::Command;
 use std::rc::Rc;
 
-const STYLES: [ResetStyle; 5] =
-    [ResetStyle::AsyncLow, ResetStyle::AsyncHigh, ResetStyle::SyncLow, ResetStyle::SyncHigh, ResetStyle::None];
+const STYLES: [ResetStyle; 5] = [ResetStyle::AsyncLow, ResetStyle::AsyncHigh, ResetStyle::SyncLow, ResetStyle::SyncHigh, ResetStyle::None];
 
 /// Runs bounded model checking, or induction, over some steps: true if no property is violated.
 fn holds(module: &Rc<Module>, steps: u32, induction: bool) -> bool {

@@ -292,11 +292,7 @@ fn holds(stmts: &[S], clocked: bool, seed: u64) -> Result<(), TestCaseError> {
     for i in &inputs {
         m.mark_unused(i);
     }
-    let targets: Vec<Expr> = names
-        .iter()
-        .zip(TARGETS)
-        .map(|(n, (w, _))| if clocked { m.reg(n, w).into() } else { m.net(n, w) })
-        .collect();
+    let targets: Vec<Expr> = names.iter().zip(TARGETS).map(|(n, (w, _))| if clocked { m.reg(n, w).into() } else { m.net(n, w) }).collect();
     let ctx = Ctx { inputs, targets: targets.clone() };
     let mut program = Vec::new();
     // Every target is assigned somewhere.
@@ -310,7 +306,11 @@ fn holds(stmts: &[S], clocked: bool, seed: u64) -> Result<(), TestCaseError> {
         first.extend(ctx.stmts(stmts, p, &[]));
         program = first;
     };
-    if clocked { m.seq(touch) } else { m.comb(touch) }
+    if clocked {
+        m.seq(touch)
+    } else {
+        m.comb(touch)
+    }
     let outs = ["t_o", "u_o", "v_o"];
     for (n, t) in outs.iter().zip(&targets) {
         let o = m.output(n, t.width(), "value");

@@ -1,31 +1,21 @@
 //! Speed of PASCAL: static queries, exact LRU, predictions, simulators. `cargo bench -p l1forge-sim --bench pascal`.
-#![allow(
-    missing_docs,
-    reason = "criterion_group! makes an undocumented function"
-)]
+#![allow(missing_docs, reason = "criterion_group! makes an undocumented function")]
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group};
 use l1forge_sim::pascal::device::{LoadPath, RunSpec, StandIn};
 use l1forge_sim::pascal::predict::{
-    Assumptions, GemmCalibration, GemmQuery, GemmShape, Options, Query, ScanCalibration, Table,
-    fit_gemm, fit_scan,
+    Assumptions, GemmCalibration, GemmQuery, GemmShape, Options, Query, ScanCalibration, Table, fit_gemm, fit_scan,
 };
 use l1forge_sim::pascal::simulate::{Lru, Schedule, min_cold};
-use l1forge_sim::pascal::{
-    Allocation, Gaps, Pattern, PolicyBound, ReuseProfile, Scan, StaticModel,
-};
+use l1forge_sim::pascal::{Allocation, Gaps, Pattern, PolicyBound, ReuseProfile, Scan, StaticModel};
 
 const N: u64 = 8192;
 const C: u64 = 1280;
 
 fn phases(workers: usize) -> Vec<u64> {
-    Pattern::Uniform
-        .place(N, workers, 1)
-        .expect("a legal pattern")
-        .phases()
-        .to_vec()
+    Pattern::Uniform.place(N, workers, 1).expect("a legal pattern").phases().to_vec()
 }
 
 fn static_queries(c: &mut Criterion) {
@@ -36,18 +26,13 @@ fn static_queries(c: &mut Criterion) {
         b.iter(|| Gaps::new(&build(black_box(&phases48))).waterline(black_box(C)));
     });
     c.bench_function("policy bound, M 48", |b| {
-        b.iter(|| {
-            PolicyBound::new(&build(black_box(&phases48)))
-                .misses_per_round(black_box(C), Allocation::Bypass)
-        });
+        b.iter(|| PolicyBound::new(&build(black_box(&phases48))).misses_per_round(black_box(C), Allocation::Bypass));
     });
     c.bench_function("whole static query with exact LRU, M 48", |b| {
         b.iter(|| StaticModel::new(build(black_box(&phases48))).query(black_box(C)));
     });
     let model = StaticModel::new(build(&phases48));
-    c.bench_function("query at another capacity, M 48", |b| {
-        b.iter(|| model.query(black_box(C)))
-    });
+    c.bench_function("query at another capacity, M 48", |b| b.iter(|| model.query(black_box(C))));
     let phases256 = phases(256);
     c.bench_function("exact LRU, M 256", |b| {
         b.iter(|| ReuseProfile::new(&build(black_box(&phases256))).misses_per_round(black_box(C)));
@@ -59,22 +44,12 @@ fn calibration() -> ScanCalibration {
         "# device = bench\n# workers_per_occupancy = 48\n# block_bytes = 16384\n# capacity_blocks = 1280\no,path,d,m,n,w,bytes\n",
     );
     // Six families of nine references at three sizes, as in the study.
-    for (o, path, d) in [
-        (1, "sync", 0),
-        (2, "tma", 2),
-        (1, "tma", 3),
-        (2, "tma", 3),
-        (1, "tma", 4),
-        (1, "tma", 6),
-    ] {
+    for (o, path, d) in [(1, "sync", 0), (2, "tma", 2), (1, "tma", 3), (2, "tma", 3), (1, "tma", 4), (1, "tma", 6)] {
         for m in [0, 1, 2, 4, 5, 6, 12, 13, 14] {
             for n in [2048, 4096, 8192] {
                 for w in [1.0, 4.0, 16.0, 64.0f64] {
                     let k = 1.0 + w / (8.0 + f64::from(m));
-                    csv += &format!(
-                        "{o},{path},{d},{m},{n},{w},{}\n",
-                        k * 16384.0 * f64::from(n) * w
-                    );
+                    csv += &format!("{o},{path},{d},{m},{n},{w},{}\n", k * 16384.0 * f64::from(n) * w);
                 }
             }
         }
@@ -83,9 +58,8 @@ fn calibration() -> ScanCalibration {
 }
 
 fn gemm_calibration() -> GemmCalibration {
-    let mut csv = String::from(
-        "# device = bench\n# workers_per_occupancy = 48\n# block_bytes = 16384\n# capacity_blocks = 1280\nmg,ng,kg,bytes\n",
-    );
+    let mut csv =
+        String::from("# device = bench\n# workers_per_occupancy = 48\n# block_bytes = 16384\n# capacity_blocks = 1280\nmg,ng,kg,bytes\n");
     for m in [256, 512, 1024, 2048, 4096, 8192] {
         for n in [256, 512, 1024, 2048, 4096] {
             for k in [1024, 2048, 4096, 8192] {
@@ -110,18 +84,10 @@ fn predictions(c: &mut Criterion) {
         scans: 48.0,
         assumptions: Assumptions::default(),
     };
-    c.bench_function("dynamic prediction", |b| {
-        b.iter(|| calibration.predict(black_box(&query)))
-    });
+    c.bench_function("dynamic prediction", |b| b.iter(|| calibration.predict(black_box(&query))));
     let gemm = gemm_calibration();
-    let query = GemmQuery {
-        device: None,
-        binary: None,
-        shape: GemmShape::new(2560, 1280, 5120).expect("a shape"),
-    };
-    c.bench_function("GEMM prediction, 30 grids", |b| {
-        b.iter(|| gemm.predict(black_box(&query)))
-    });
+    let query = GemmQuery { device: None, binary: None, shape: GemmShape::new(2560, 1280, 5120).expect("a shape") };
+    c.bench_function("GEMM prediction, 30 grids", |b| b.iter(|| gemm.predict(black_box(&query))));
 }
 
 fn simulators(c: &mut Criterion) {
@@ -143,20 +109,9 @@ fn simulators(c: &mut Criterion) {
         b.iter(|| min_cold(black_box(&scan), C, Allocation::Forced, rounds));
     });
     let device = StandIn::gb10_like().quarter();
-    let run = RunSpec {
-        occupancy: 1,
-        path: LoadPath::Tma,
-        depth: 4,
-        compute: 0,
-        blocks: 1024,
-        scans: 16,
-        checkpoint: None,
-        seed: 1,
-    };
+    let run = RunSpec { occupancy: 1, path: LoadPath::Tma, depth: 4, compute: 0, blocks: 1024, scans: 16, checkpoint: None, seed: 1 };
     group.throughput(Throughput::Elements(48 * 1024 * 16));
-    group.bench_function("stand-in device, requests", |b| {
-        b.iter(|| device.run(black_box(&run)))
-    });
+    group.bench_function("stand-in device, requests", |b| b.iter(|| device.run(black_box(&run))));
     group.finish();
 }
 
@@ -188,9 +143,7 @@ fn limits() -> bool {
         scans: 48.0,
         assumptions: Assumptions::default(),
     };
-    let trace: Vec<u32> = Schedule::new(&build(&phases48))
-        .expect("a small ring")
-        .trace(20_834);
+    let trace: Vec<u32> = Schedule::new(&build(&phases48)).expect("a small ring").trace(20_834);
     let million = trace.len() as f64 / 1e6;
     let rows = [
         (
@@ -204,11 +157,7 @@ fn limits() -> bool {
             "all static results with exact LRU, M 48, N 8192",
             10.0,
             best(2000, 20, || {
-                black_box(
-                    StaticModel::new(build(black_box(&phases48)))
-                        .query(C)
-                        .expect("legal"),
-                );
+                black_box(StaticModel::new(build(black_box(&phases48))).query(C).expect("legal"));
             }),
         ),
         (

@@ -12,38 +12,20 @@ fn device() -> StandIn {
 }
 
 fn spec(depth: u32, compute: u32, blocks: u64, scans: u64) -> RunSpec {
-    let path = if depth == 0 {
-        LoadPath::Sync
-    } else {
-        LoadPath::Tma
-    };
-    RunSpec {
-        occupancy: 1,
-        path,
-        depth,
-        compute,
-        blocks,
-        scans,
-        checkpoint: None,
-        seed: 11,
-    }
+    let path = if depth == 0 { LoadPath::Sync } else { LoadPath::Tma };
+    RunSpec { occupancy: 1, path, depth, compute, blocks, scans, checkpoint: None, seed: 11 }
 }
 
 /// The same device by the plainest means: look for the earliest event, search a list for the block. No jitter.
 fn naive(device: &StandIn, spec: &RunSpec) -> (u64, u64) {
-    let r = if spec.depth == 0 {
-        1
-    } else {
-        spec.depth as usize - 1
-    };
+    let r = if spec.depth == 0 { 1 } else { spec.depth as usize - 1 };
     let workers = (device.multiprocessors * u64::from(spec.occupancy)) as usize;
     let total = (spec.blocks * spec.scans) as usize;
     let service: Vec<u64> = (0..workers)
         .map(|w| {
             let tail = device.tail[(spec.compute % 4).min(2) as usize];
             let skew = device.skew_of(w as u64 % device.multiprocessors);
-            u64::from(spec.occupancy)
-                * (device.service + u64::from(spec.compute) * device.compute + tail + skew)
+            u64::from(spec.occupancy) * (device.service + u64::from(spec.compute) * device.compute + tail + skew)
         })
         .collect();
     let mut stack: Vec<u64> = Vec::new();
@@ -75,18 +57,11 @@ fn naive(device: &StandIn, spec: &RunSpec) -> (u64, u64) {
         }
     }
     // For each worker the end of its present block, the blocks consumed, and whether it stands at a checkpoint.
-    let mut ends: Vec<Option<u64>> = (0..workers)
-        .map(|w| Some(arrivals[w][0] + service[w]))
-        .collect();
+    let mut ends: Vec<Option<u64>> = (0..workers).map(|w| Some(arrivals[w][0] + service[w])).collect();
     let mut consumed = vec![0; workers];
     let mut waiting = Vec::new();
     let mut now = 0;
-    while let Some((end, w)) = ends
-        .iter()
-        .enumerate()
-        .filter_map(|(w, end)| end.map(|end| (end, w)))
-        .min()
-    {
+    while let Some((end, w)) = ends.iter().enumerate().filter_map(|(w, end)| end.map(|end| (end, w))).min() {
         now = end;
         ends[w] = None;
         consumed[w] += 1;
@@ -97,16 +72,9 @@ fn naive(device: &StandIn, spec: &RunSpec) -> (u64, u64) {
         if consumed[w] == total {
             continue;
         }
-        let go = if spec
-            .checkpoint
-            .is_some_and(|every| (consumed[w] as u64).is_multiple_of(every))
-        {
+        let go = if spec.checkpoint.is_some_and(|every| (consumed[w] as u64).is_multiple_of(every)) {
             waiting.push(w);
-            if waiting.len() == workers {
-                std::mem::take(&mut waiting)
-            } else {
-                Vec::new()
-            }
+            if waiting.len() == workers { std::mem::take(&mut waiting) } else { Vec::new() }
         } else {
             vec![w]
         };
@@ -143,26 +111,18 @@ proptest! {
 
 #[test]
 fn without_jitter_a_run_is_the_recurrence() {
-    let device = StandIn {
-        skew: 0,
-        jitter: 0,
-        ..device()
-    };
+    let device = StandIn { skew: 0, jitter: 0, ..device() };
     for depth in [0, 2, 3, 4, 7] {
         let found = device.run(&spec(depth, 1, 256, 3)).unwrap();
         // Aligned workers share every fill, which arrives as late for all of them.
         let r = if depth == 0 { 1 } else { depth as usize - 1 };
         let alpha = device.alpha(1, 1) as f64;
-        let recurrence =
-            Pipeline::new(r, vec![alpha; 768], vec![alpha + device.miss as f64; 768]).unwrap();
+        let recurrence = Pipeline::new(r, vec![alpha; 768], vec![alpha + device.miss as f64; 768]).unwrap();
         // The first copies queue at the DRAM before any time has passed; those of the recurrence do not.
         let queued = device.dram * (r as u64 - 1);
         let last = *recurrence.finish_times().last().unwrap();
         let late = found.time as f64 - last;
-        assert!(
-            (0.0..=queued as f64).contains(&late),
-            "depth {depth}: {late} ps late"
-        );
+        assert!((0.0..=queued as f64).contains(&late), "depth {depth}: {late} ps late");
         assert_eq!(found.fills, 768);
         assert_eq!(found.k, 1.0);
     }
@@ -176,14 +136,7 @@ fn a_ring_that_fits_is_filled_once() {
 
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_seed_another() {
-    let run = |seed| {
-        device()
-            .run(&RunSpec {
-                seed,
-                ..spec(4, 0, 256, 16)
-            })
-            .unwrap()
-    };
+    let run = |seed| device().run(&RunSpec { seed, ..spec(4, 0, 256, 16) }).unwrap();
     assert_eq!(run(1), run(1));
     assert_ne!(run(1).time, run(2).time);
 }
@@ -191,23 +144,9 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 #[test]
 fn a_checkpoint_bounds_the_lead() {
     for every in [4, 16, 32] {
-        let found = device()
-            .run(&RunSpec {
-                checkpoint: Some(every),
-                ..spec(4, 0, 256, 16)
-            })
-            .unwrap();
-        assert!(
-            found.lead <= every + 3,
-            "checkpoint {every}: lead {}",
-            found.lead
-        );
-        assert!(
-            found
-                .markers
-                .iter()
-                .all(|marker| marker.lead <= found.lead + 1)
-        );
+        let found = device().run(&RunSpec { checkpoint: Some(every), ..spec(4, 0, 256, 16) }).unwrap();
+        assert!(found.lead <= every + 3, "checkpoint {every}: lead {}", found.lead);
+        assert!(found.markers.iter().all(|marker| marker.lead <= found.lead + 1));
     }
 }
 
@@ -217,37 +156,21 @@ fn divergence_grows_with_depth_and_compute_or_a_checkpoint_takes_it_back() {
     for seed in 1..=3 {
         let rows = contrasts(&device(), seed).unwrap();
         let k: Vec<f64> = rows.iter().map(|row| row.result.k).collect();
-        let [d2, d3, d4, compute, checkpoint] = k[..] else {
-            panic!("five rows")
-        };
+        let [d2, d3, d4, compute, checkpoint] = k[..] else { panic!("five rows") };
         assert!(d2 < 1.02 && d3 < 1.02, "depth 2 and 3 stay aligned: {k:?}");
         assert!(d4 > 4.0, "depth 4 does not: {k:?}");
         assert!(compute < 1.1, "compute at depth 4 restores sharing: {k:?}");
         assert!(checkpoint < 1.02, "so does a checkpoint: {k:?}");
-        assert!(
-            rows.iter().all(|row| row.first.0 < 1.02),
-            "the first wave is aligned everywhere"
-        );
+        assert!(rows.iter().all(|row| row.first.0 < 1.02), "the first wave is aligned everywhere");
         // The fourth buffer saves little time; divergence costs none to speak of.
         let time = |i: usize| rows[i].first.1;
         assert!(time(0) > 1.8 * time(1) && time(1) > time(2) && time(1) < 1.15 * time(2));
         let long = rows[2].result.time_per_round();
-        assert!(
-            (long / time(2) - 1.0).abs() < 0.1,
-            "{long} against {}",
-            time(2)
-        );
+        assert!((long / time(2) - 1.0).abs() < 0.1, "{long} against {}", time(2));
         // The clusters tell the same story as the traffic.
         let clusters = |i: usize| rows[i].result.markers[6].clusters;
-        assert!(
-            clusters(1) <= 2 && clusters(2) >= 3,
-            "{} and {}",
-            clusters(1),
-            clusters(2)
-        );
-        assert!(
-            rows[2].result.markers[6].snapshot_k >= 4 && rows[1].result.markers[6].snapshot_k == 1
-        );
+        assert!(clusters(1) <= 2 && clusters(2) >= 3, "{} and {}", clusters(1), clusters(2));
+        assert!(rows[2].result.markers[6].snapshot_k >= 4 && rows[1].result.markers[6].snapshot_k == 1);
     }
 }
 
@@ -269,14 +192,8 @@ fn bad_runs_are_refused() {
     assert_eq!(field(&|s| s.scans = 0), "scans");
     assert_eq!(field(&|s| s.scans = u64::MAX), "scans");
     assert_eq!(field(&|s| s.checkpoint = Some(0)), "checkpoint");
-    let no_room = StandIn {
-        capacity_blocks: 0,
-        ..device()
-    };
-    assert_eq!(
-        no_room.run(&spec(4, 0, 256, 1)).unwrap_err().field(),
-        "capacity_blocks"
-    );
+    let no_room = StandIn { capacity_blocks: 0, ..device() };
+    assert_eq!(no_room.run(&spec(4, 0, 256, 1)).unwrap_err().field(), "capacity_blocks");
 }
 
 /// A study small enough for every test run: two families, three held-out compute values, a sixteenth of the size.
@@ -311,70 +228,31 @@ fn a_small_study_holds_out_what_it_predicts() {
         let aligned = Scan::new(row.blocks, vec![0; workers]).unwrap();
         assert_eq!(row.predicted[1], 1.0);
         assert_eq!(row.predicted[4], 1.0);
-        assert_eq!(
-            row.predicted[5],
-            to_f64(&che::misses_per_round(&aligned, 80))
-        );
+        assert_eq!(row.predicted[5], to_f64(&che::misses_per_round(&aligned, 80)));
         assert!(row.predicted[2] <= 1.0 && row.predicted[3] <= 1.0);
         // The fit saw no held-out key.
-        assert!(
-            report
-                .calibration
-                .references()
-                .all(|(_, reference)| reference.m != row.compute)
-        );
+        assert!(report.calibration.references().all(|(_, reference)| reference.m != row.compute));
     }
     // Cells add up to the whole.
     let by_family = report.cells(|c| format!("{:?}", c.family));
-    assert_eq!(
-        by_family
-            .iter()
-            .map(|cell| cell.models[0].runs())
-            .sum::<u64>(),
-        overall.models[0].runs()
-    );
-    assert_eq!(
-        by_family.iter().map(|cell| cell.divergent).sum::<u64>(),
-        overall.divergent
-    );
+    assert_eq!(by_family.iter().map(|cell| cell.models[0].runs()).sum::<u64>(), overall.models[0].runs());
+    assert_eq!(by_family.iter().map(|cell| cell.divergent).sum::<u64>(), overall.divergent);
 
     // Other choices move the result, the same choices do not.
     let same = report.with_options(&study, Options::default()).unwrap();
     assert_eq!(same.mape(), overall.models[0].mape());
     for options in [
-        Options {
-            anchor: Anchor::Aligned,
-            ..Options::default()
-        },
-        Options {
-            eta: EtaInterpolation::Decoded,
-            ..Options::default()
-        },
-        Options {
-            lambda: 0.0,
-            ..Options::default()
-        },
-        Options {
-            epsilon: 1.0,
-            ..Options::default()
-        },
+        Options { anchor: Anchor::Aligned, ..Options::default() },
+        Options { eta: EtaInterpolation::Decoded, ..Options::default() },
+        Options { lambda: 0.0, ..Options::default() },
+        Options { epsilon: 1.0, ..Options::default() },
     ] {
-        assert_ne!(
-            report.with_options(&study, options).unwrap().mape(),
-            overall.models[0].mape(),
-            "{options:?}"
-        );
+        assert_ne!(report.with_options(&study, options).unwrap().mape(), overall.models[0].mape(), "{options:?}");
     }
 }
 
 #[test]
 fn a_study_that_leaks_is_refused() {
-    let leaking = Study {
-        held_out_compute: vec![8, 4],
-        ..small_study()
-    };
-    assert_eq!(
-        leaking.run(&|_, _| {}).unwrap_err().field(),
-        "held_out_compute"
-    );
+    let leaking = Study { held_out_compute: vec![8, 4], ..small_study() };
+    assert_eq!(leaking.run(&|_, _| {}).unwrap_err().field(), "held_out_compute");
 }

@@ -5,10 +5,7 @@ mod pascal_support;
 use std::collections::HashSet;
 
 use l1forge_sim::pascal::simulate::Lru;
-use l1forge_sim::pascal::{
-    LeadTracker, Pipeline, ProgressHistory, ReuseProfile, Scan, capacity_for_lead, lead_of,
-    sharpness_witness,
-};
+use l1forge_sim::pascal::{LeadTracker, Pipeline, ProgressHistory, ReuseProfile, Scan, capacity_for_lead, lead_of, sharpness_witness};
 use pascal_support::{Tally, mattson};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -24,10 +21,7 @@ struct State {
 
 /// Walks every interleaving of lead at most `lead`, of any length; returns whether some follower request can miss.
 fn some_follower_can_miss(workers: usize, lead: u64, blocks: u64, capacity: u64) -> bool {
-    let start = State {
-        ahead: vec![0; workers],
-        stack: Vec::new(),
-    };
+    let start = State { ahead: vec![0; workers], stack: Vec::new() };
     let mut seen = HashSet::from([start.clone()]);
     let mut open = vec![start];
     while let Some(state) = open.pop() {
@@ -103,14 +97,8 @@ fn the_witness_loses_sharing_one_block_below_the_threshold() {
     for lead in 2..=40u64 {
         let order = sharpness_witness(lead as usize).unwrap();
         let blocks = 2 * lead + 3;
-        assert!(
-            fills(2, &order, blocks, 2 * lead - 2).1,
-            "lead {lead}: the last request must miss"
-        );
-        assert!(
-            !fills(2, &order, blocks, 2 * lead - 1).1,
-            "lead {lead}: the last request must hit"
-        );
+        assert!(fills(2, &order, blocks, 2 * lead - 2).1, "lead {lead}: the last request must miss");
+        assert!(!fills(2, &order, blocks, 2 * lead - 1).1, "lead {lead}: the last request must hit");
         // The ring may be as small as 2 lead - 1.
         assert!(fills(2, &order, 2 * lead - 1, 2 * lead - 2).1);
     }
@@ -150,11 +138,7 @@ fn random_runs_fill_every_position_once() {
         let capacity = capacity_for_lead(tracker.lead(), 0);
         let blocks = capacity + random.random_range(1..=10);
         let (filled, _) = fills(workers, &order, blocks, capacity);
-        assert_eq!(
-            filled,
-            *counts.iter().max().unwrap(),
-            "M {workers}, lead {lead}"
-        );
+        assert_eq!(filled, *counts.iter().max().unwrap(), "M {workers}, lead {lead}");
     }
 }
 
@@ -166,9 +150,7 @@ fn variable_progress_distances_equal_the_mattson_stack() {
     for _ in 0..300 {
         let blocks = random.random_range(1..=40u64);
         let workers = random.random_range(1..=7usize);
-        let phases: Vec<u64> = (0..workers)
-            .map(|_| random.random_range(0..blocks))
-            .collect();
+        let phases: Vec<u64> = (0..workers).map(|_| random.random_range(0..blocks)).collect();
         let mut history = ProgressHistory::new(&Scan::new(blocks, phases).unwrap());
         // Workers of very different speed, so that intervals of all lengths appear.
         let speed: Vec<u32> = (0..workers).map(|_| random.random_range(1..=20)).collect();
@@ -226,24 +208,11 @@ fn theorem_6_on_random_runs() {
         let n = random.random_range(1..=40usize);
         let r = random.random_range(1..=5usize);
         // Whole numbers: every sum is exact.
-        let mut times = |limit: u32| -> Vec<f64> {
-            (0..n)
-                .map(|_| f64::from(random.random_range(0..=limit)))
-                .collect()
-        };
+        let mut times = |limit: u32| -> Vec<f64> { (0..n).map(|_| f64::from(random.random_range(0..=limit))).collect() };
         let alpha = times(20);
-        let slow: Vec<f64> = times(90)
-            .iter()
-            .zip(&alpha)
-            .map(|(latency, alpha)| latency + alpha)
-            .collect();
+        let slow: Vec<f64> = times(90).iter().zip(&alpha).map(|(latency, alpha)| latency + alpha).collect();
         let cut = times(90);
-        let fast: Vec<f64> = slow
-            .iter()
-            .zip(&alpha)
-            .zip(&cut)
-            .map(|((s, a), c)| (s - c).max(*a))
-            .collect();
+        let fast: Vec<f64> = slow.iter().zip(&alpha).zip(&cut).map(|((s, a), c)| (s - c).max(*a)).collect();
         let x = Pipeline::new(r, alpha.clone(), slow.clone()).unwrap();
         let y = Pipeline::new(r, alpha.clone(), fast.clone()).unwrap();
         let (tx, ty) = (x.finish_times(), y.finish_times());
@@ -253,44 +222,22 @@ fn theorem_6_on_random_runs() {
             let bound = prefix.recovery_bound(&fast[..=k]).unwrap();
             let gained = tx[k] - ty[k];
             tally.check("(b) 0 <= time gained", gained >= 0.0, context);
-            tally.check(
-                "(b) time gained <= bound, every prefix",
-                gained <= bound,
-                context,
-            );
+            tally.check("(b) time gained <= bound, every prefix", gained <= bound, context);
             // The definition of Theta.
             let from = (k + 1).saturating_sub(r);
             let cover: f64 = alpha[from..=k].iter().sum();
-            tally.check(
-                "Theta = service of the last r blocks",
-                x.cover()[k] == cover,
-                context,
-            );
+            tally.check("Theta = service of the last r blocks", x.cover()[k] == cover, context);
         }
-        for (k, cover) in x
-            .cover()
-            .into_iter()
-            .enumerate()
-            .filter(|(k, cover)| slow[*k] <= *cover)
-        {
-            let step =
-                |times: &[f64]| times[k] - k.checked_sub(1).map_or(0.0, |before| times[before]);
+        for (k, cover) in x.cover().into_iter().enumerate().filter(|(k, cover)| slow[*k] <= *cover) {
+            let step = |times: &[f64]| times[k] - k.checked_sub(1).map_or(0.0, |before| times[before]);
             let exact = step(&tx) == alpha[k] && step(&ty) == alpha[k];
-            tally.check(
-                "(a) beta <= Theta: the block takes alpha whatever hits",
-                exact,
-                context,
-            );
+            tally.check("(a) beta <= Theta: the block takes alpha whatever hits", exact, context);
             assert!(cover >= alpha[k]);
         }
         // A longer latency than the service before it, once exposed, shows.
         if let Some(first) = x.first_exposed() {
             let service: f64 = alpha[..first].iter().sum();
-            tally.check(
-                "the first exposed block is late",
-                tx[first - 1] > service,
-                context,
-            );
+            tally.check("the first exposed block is late", tx[first - 1] > service, context);
         }
     }
     tally.finish(format!("Theorem 6, seed {SEED}"));
@@ -303,20 +250,9 @@ fn theorem_6_describes_a_multi_warp_barrier_kernel() {
         let n = random.random_range(1..=40usize);
         let r = random.random_range(1..=5usize);
         let warps = random.random_range(1..=6usize);
-        let service: Vec<Vec<f64>> = (0..n)
-            .map(|_| {
-                (0..warps)
-                    .map(|_| f64::from(random.random_range(0..=20u32)))
-                    .collect()
-            })
-            .collect();
-        let latency: Vec<f64> = (0..n)
-            .map(|_| f64::from(random.random_range(0..=90u32)))
-            .collect();
-        let alpha: Vec<f64> = service
-            .iter()
-            .map(|warps| warps.iter().copied().fold(0.0, f64::max))
-            .collect();
+        let service: Vec<Vec<f64>> = (0..n).map(|_| (0..warps).map(|_| f64::from(random.random_range(0..=20u32))).collect()).collect();
+        let latency: Vec<f64> = (0..n).map(|_| f64::from(random.random_range(0..=90u32))).collect();
+        let alpha: Vec<f64> = service.iter().map(|warps| warps.iter().copied().fold(0.0, f64::max)).collect();
         let beta: Vec<f64> = latency.iter().zip(&alpha).map(|(l, a)| l + a).collect();
         let recurrence = Pipeline::new(r, alpha, beta).unwrap().finish_times();
         assert_eq!(recurrence, multi_warp(&service, &latency, r));

@@ -7,14 +7,11 @@ mod pascal_support;
 use std::path::PathBuf;
 
 use l1forge_sim::pascal::predict::{
-    Assumptions, Calibration, Curve, GemmShape, Options, Pchip, Points, Query, Table, anchored,
-    decode, encode, encoded_error_bound, execution_class, fit_scan, isotonic, relative_error_bound,
-    unsampled_class_error,
+    Assumptions, Calibration, Curve, GemmShape, Options, Pchip, Points, Query, Table, anchored, decode, encode, encoded_error_bound,
+    execution_class, fit_scan, isotonic, relative_error_bound, unsampled_class_error,
 };
 use l1forge_sim::pascal::simulate::{min_cold, min_steady};
-use l1forge_sim::pascal::{
-    Allocation, Gaps, LruBracket, PolicyBound, ReuseProfile, Scan, baselines, to_f64,
-};
+use l1forge_sim::pascal::{Allocation, Gaps, LruBracket, PolicyBound, ReuseProfile, Scan, baselines, to_f64};
 use l1forge_sim::pascal::{CLUSTER_GAP, phase_clusters};
 use pascal_support::Tally;
 use serde_json::Value;
@@ -30,15 +27,11 @@ fn golden(name: &str) -> Option<Value> {
 }
 
 fn u(value: &Value) -> u64 {
-    value
-        .as_u64()
-        .unwrap_or_else(|| panic!("{value} is not a whole number"))
+    value.as_u64().unwrap_or_else(|| panic!("{value} is not a whole number"))
 }
 
 fn f(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("{value} is not a number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 fn list(value: &Value) -> Vec<u64> {
@@ -65,49 +58,26 @@ fn static_cases() {
         tally.check("gaps", gaps.in_ring_order() == list(&case["gaps"]), context);
         tally.check("D", scan.distinct() as u64 == u(&case["D"]), context);
         tally.check("theta", water.theta.to_string() == case["theta"], context);
-        tally.check(
-            "theta_float",
-            close(to_f64(&water.theta), f(&case["theta_float"])),
-            context,
-        );
+        tally.check("theta_float", close(to_f64(&water.theta), f(&case["theta_float"])), context);
         tally.check("T_star", water.t_star == u(&case["T_star"]), context);
-        tally.check(
-            "K_ttl",
-            water.misses_per_round == u(&case["K_ttl"]),
-            context,
-        );
+        tally.check("K_ttl", water.misses_per_round == u(&case["K_ttl"]), context);
         let cold = u(&case["ttl_cold_fills_first_N_rounds"]);
         tally.check("ttl_cold_fills", gaps.cold_fills(c, n) == cold, context);
 
         let lru = &case["lru"];
         let bracket = LruBracket::new(&scan, &gaps, c);
-        tally.check(
-            "bracket",
-            list(&lru["bracket"]) == [bracket.lo, bracket.hi],
-            context,
-        );
+        tally.check("bracket", list(&lru["bracket"]) == [bracket.lo, bracket.hi], context);
         let lo = u(&lru["bracket_lo_ge1"]);
         tally.check("bracket_lo_ge1", bracket.lo_at_least_one() == lo, context);
         // The file leaves out the case of all phases distinct.
         let applies = lru["bracket_applies"].as_bool().unwrap();
-        tally.check(
-            "bracket_applies",
-            bracket.applies == (applies || scan.distinct() == scan.workers()),
-            context,
-        );
+        tally.check("bracket_applies", bracket.applies == (applies || scan.distinct() == scan.workers()), context);
         let profile = ReuseProfile::new(&scan);
-        tally.check(
-            "K_exact",
-            profile.misses_per_round(c) == u(&lru["K_exact"]),
-            context,
-        );
+        tally.check("K_exact", profile.misses_per_round(c) == u(&lru["K_exact"]), context);
         tally.check("rd", profile.distances() == list(&lru["rd"]), context);
 
         let bound = PolicyBound::new(&scan);
-        for (allocation, key, min) in [
-            (Allocation::Bypass, "K_bound", "bypass"),
-            (Allocation::Forced, "K_bound_forced", "forced"),
-        ] {
+        for (allocation, key, min) in [(Allocation::Bypass, "K_bound", "bypass"), (Allocation::Forced, "K_bound_forced", "forced")] {
             let value = bound.misses_per_round(c, allocation);
             let policy = &case["policy"];
             tally.check("K_bound", value.to_string() == policy[key], context);
@@ -117,29 +87,12 @@ fn static_cases() {
             let belady = &case["belady"];
             let rounds = u(&belady["cold_rounds"]);
             let misses: u64 = min_cold(&scan, c, allocation, rounds).unwrap().iter().sum();
-            tally.check(
-                "MIN cold_misses",
-                misses == u(&belady[min]["cold_misses"]),
-                context,
-            );
+            tally.check("MIN cold_misses", misses == u(&belady[min]["cold_misses"]), context);
             if let Some(rate) = belady[min]["steady_K"].as_str() {
-                let (transient, period) = (
-                    u(&belady[min]["transient_rounds"]),
-                    u(&belady[min]["period_rounds"]),
-                );
-                let steady = min_steady(&scan, c, allocation, transient + period)
-                    .unwrap()
-                    .expect("a cycle");
-                tally.check(
-                    "MIN steady_K",
-                    steady.misses_per_round.to_string() == rate,
-                    context,
-                );
-                tally.check(
-                    "MIN transient",
-                    steady.transient_rounds == transient,
-                    context,
-                );
+                let (transient, period) = (u(&belady[min]["transient_rounds"]), u(&belady[min]["period_rounds"]));
+                let steady = min_steady(&scan, c, allocation, transient + period).unwrap().expect("a cycle");
+                tally.check("MIN steady_K", steady.misses_per_round.to_string() == rate, context);
+                tally.check("MIN transient", steady.transient_rounds == transient, context);
                 tally.check("MIN period", steady.period_rounds == period, context);
             }
         }
@@ -147,11 +100,7 @@ fn static_cases() {
         let che = baselines::che::misses_per_round(&scan, c);
         tally.check("Che", che.to_string() == case["che"]["K"], context);
         let rate = to_f64(&che) / m as f64;
-        tally.check(
-            "Che miss rate",
-            close(rate, f(&case["che"]["miss_rate"])),
-            context,
-        );
+        tally.check("Che miss rate", close(rate, f(&case["che"]["miss_rate"])), context);
         let full = profile.misses_per_round(c);
         tally.check("SDCM-FA", full == u(&case["sdcm_fa"]["K"]), context);
         for row in case["sdcm_assoc"].as_array().unwrap() {
@@ -159,10 +108,7 @@ fn static_cases() {
             let lines = u(&row["lines_per_block"]);
             assert_eq!(u(&row["B"]), c * lines);
             let cache = Sdcm::new(u(&row["A"]), c, lines).unwrap();
-            for (arithmetic, key) in [
-                (Arithmetic::Exact, "K_exact"),
-                (Arithmetic::Normal, "K_normal"),
-            ] {
+            for (arithmetic, key) in [(Arithmetic::Exact, "K_exact"), (Arithmetic::Normal, "K_normal")] {
                 let misses = cache.misses_per_round(&profile, arithmetic);
                 let off = || format!("{} {row} {misses}", context());
                 tally.check("set-associative SDCM", close(misses, f(&row[key])), off);
@@ -170,10 +116,7 @@ fn static_cases() {
         }
         tally.count("cases");
     }
-    assert_eq!(
-        tally.counted("cases"),
-        file["cases"].as_array().unwrap().len() as u64
-    );
+    assert_eq!(tally.counted("cases"), file["cases"].as_array().unwrap().len() as u64);
     tally.finish("golden.json");
 }
 
@@ -206,53 +149,27 @@ fn dynamic_parts() {
             .collect();
         let curve = Curve::fit(&horizons, &measured).unwrap();
         let y = isotonic(&measured);
-        tally.check(
-            "curve: ordinates",
-            all_close(&y, &floats(&part["y_log_WK"])),
-            || format!("{y:?}"),
-        );
+        tally.check("curve: ordinates", all_close(&y, &floats(&part["y_log_WK"])), || format!("{y:?}"));
         let slopes = curve.slopes().to_vec();
-        tally.check(
-            "curve: slopes",
-            all_close(&slopes, &floats(&part["slopes"])),
-            || format!("{slopes:?}"),
-        );
+        tally.check("curve: slopes", all_close(&slopes, &floats(&part["slopes"])), || format!("{slopes:?}"));
         for row in part["eval"].as_array().unwrap() {
             let log_k = curve.log_k(f(&row["W"]));
-            tally.check("curve: L", close(log_k, f(&row["L"])), || {
-                format!("{row} {log_k}")
-            });
-            tally.check("curve: K", close(log_k.exp(), f(&row["K"])), || {
-                format!("{row} {log_k}")
-            });
+            tally.check("curve: L", close(log_k, f(&row["L"])), || format!("{row} {log_k}"));
+            tally.check("curve: K", close(log_k.exp(), f(&row["K"])), || format!("{row} {log_k}"));
             if let Some(a) = row["a"].as_f64() {
-                tally.check("curve: a", close(encode(log_k, 0.05), a), || {
-                    format!("{row}")
-                });
+                tally.check("curve: a", close(encode(log_k, 0.05), a), || format!("{row}"));
             }
         }
     }
     for row in rows("pava") {
-        tally.check(
-            "isotonic",
-            all_close(&isotonic(&floats(&row["y"])), &floats(&row["out"])),
-            || row.to_string(),
-        );
+        tally.check("isotonic", all_close(&isotonic(&floats(&row["y"])), &floats(&row["out"])), || row.to_string());
     }
     for row in rows("pchip") {
         let curve = Pchip::new(floats(&row["x"]), floats(&row["y"])).unwrap();
-        tally.check(
-            "pchip: slopes",
-            all_close(curve.slopes(), &floats(&row["slopes"])),
-            || row.to_string(),
-        );
+        tally.check("pchip: slopes", all_close(curve.slopes(), &floats(&row["slopes"])), || row.to_string());
         for point in row["eval"].as_array().unwrap() {
             let point = floats(point);
-            tally.check(
-                "pchip: values",
-                close(curve.value(point[0]), point[1]),
-                || format!("{row} {point:?}"),
-            );
+            tally.check("pchip: values", close(curve.value(point[0]), point[1]), || format!("{row} {point:?}"));
         }
     }
     for row in rows("encode") {
@@ -265,19 +182,11 @@ fn dynamic_parts() {
     }
     for (m, class) in file["chi"].as_object().unwrap() {
         let found = execution_class(m.parse().unwrap());
-        tally.check("execution class", u64::from(found) == u(class), || {
-            m.clone()
-        });
+        tally.check("execution class", u64::from(found) == u(class), || m.clone());
     }
 
     let part = &file["anchored"];
-    let points: Vec<(f64, f64)> = part["points"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(floats)
-        .map(|p| (p[0], p[1]))
-        .collect();
+    let points: Vec<(f64, f64)> = part["points"].as_array().unwrap().iter().map(floats).map(|p| (p[0], p[1])).collect();
     let points = Points::new(&points);
     let lambda = f(&part["lam"]);
     for row in part["eval"].as_array().unwrap() {
@@ -290,11 +199,7 @@ fn dynamic_parts() {
     }
     for row in part["with_given_p"].as_array().unwrap() {
         let value = anchored(f(&row["p"]), points.linear(f(&row["m"])), lambda);
-        tally.check(
-            "anchored, given prior",
-            close(value, f(&row["a_hat"])),
-            || row.to_string(),
-        );
+        tally.check("anchored, given prior", close(value, f(&row["a_hat"])), || row.to_string());
     }
 
     let part = &file["predict"];
@@ -310,9 +215,7 @@ fn dynamic_parts() {
     }
     let fitted = fit_scan(&Table::parse(&csv).unwrap(), Options::default()).unwrap();
     let text = Calibration::Scan(fitted.clone()).to_json();
-    let Calibration::Scan(frozen) = Calibration::from_json(&text).unwrap() else {
-        panic!("a scan calibration")
-    };
+    let Calibration::Scan(frozen) = Calibration::from_json(&text).unwrap() else { panic!("a scan calibration") };
     for row in part["queries"].as_array().unwrap() {
         let query = Query {
             device: Some("gold".to_string()),
@@ -332,11 +235,8 @@ fn dynamic_parts() {
                     tally.check("predict", same, || format!("{row} {found:?}"));
                 }
                 (Err(error), None) => {
-                    let names_class =
-                        error.field() == "m" && error.message().contains("execution class 2");
-                    tally.check("predict: empty class refused", names_class, || {
-                        format!("{row} {error}")
-                    });
+                    let names_class = error.field() == "m" && error.message().contains("execution class 2");
+                    tally.check("predict: empty class refused", names_class, || format!("{row} {error}"));
                 }
                 (found, _) => tally.check("predict", false, || format!("{row} {found:?}")),
             }
@@ -347,8 +247,7 @@ fn dynamic_parts() {
         let dims = list(&row["shape"]);
         let shape = GemmShape::new(dims[0], dims[1], dims[2]).unwrap();
         let m = u(&row["M"]);
-        let exact = [shape.rows, shape.columns, shape.steps]
-            == [u(&row["nr"]), u(&row["nc"]), u(&row["nk"])]
+        let exact = [shape.rows, shape.columns, shape.steps] == [u(&row["nr"]), u(&row["nc"]), u(&row["nk"])]
             && shape.reference_bytes() == u(&row["B0"])
             && shape.demand_bytes() == u(&row["Q"])
             && close(shape.rounds(m), f(&row["H"]))
@@ -359,37 +258,19 @@ fn dynamic_parts() {
     for row in rows("clusters") {
         let scan = Scan::new(u(&row["N"]), list(&row["phases"])).unwrap();
         let found = phase_clusters(&scan, CLUSTER_GAP);
-        tally.check("phase clusters", found == u(&row["clusters"]), || {
-            row.to_string()
-        });
+        tally.check("phase clusters", found == u(&row["clusters"]), || row.to_string());
     }
     for row in rows("class_bound") {
         let (v, error) = unsampled_class_error(f(&row["Lambda"]));
-        tally.check(
-            "class bound",
-            close(v, f(&row["v"])) && close(error, f(&row["err"])),
-            || row.to_string(),
-        );
+        tally.check("class bound", close(v, f(&row["v"])) && close(error, f(&row["err"])), || row.to_string());
     }
     for row in rows("rel_err_bound") {
         let bound = relative_error_bound(f(&row["e"]), f(&row["delta"]), f(&row["eps"]));
-        tally.check(
-            "relative error bound",
-            close(bound, f(&row["bound"])),
-            || row.to_string(),
-        );
+        tally.check("relative error bound", close(bound, f(&row["bound"])), || row.to_string());
     }
     for row in rows("prop2") {
-        let bound = encoded_error_bound(
-            f(&row["J"]),
-            f(&row["h"]),
-            f(&row["xi"]),
-            f(&row["zeta"]),
-            4.0,
-        );
-        tally.check("Proposition 2", close(bound, f(&row["bound"])), || {
-            row.to_string()
-        });
+        let bound = encoded_error_bound(f(&row["J"]), f(&row["h"]), f(&row["xi"]), f(&row["zeta"]), 4.0);
+        tally.check("Proposition 2", close(bound, f(&row["bound"])), || row.to_string());
     }
     let known = [
         "curve",
@@ -408,9 +289,6 @@ fn dynamic_parts() {
         "prop2",
     ];
     let parts: Vec<&String> = file.as_object().unwrap().keys().collect();
-    assert!(
-        parts.iter().all(|part| known.contains(&part.as_str())),
-        "a part is not checked: {parts:?}"
-    );
+    assert!(parts.iter().all(|part| known.contains(&part.as_str())), "a part is not checked: {parts:?}");
     tally.finish("golden_dynamic.json");
 }

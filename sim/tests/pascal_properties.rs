@@ -6,18 +6,14 @@ mod pascal_support;
 
 use l1forge_sim::pascal::baselines::{che, sdcm};
 use l1forge_sim::pascal::simulate::{Lru, Placement, Schedule, SetAssociativeLru};
-use l1forge_sim::pascal::{
-    Allocation, Fraction, Gaps, LruBracket, PolicyBound, ReuseProfile, Scan, at_capacity, to_f64,
-};
+use l1forge_sim::pascal::{Allocation, Fraction, Gaps, LruBracket, PolicyBound, ReuseProfile, Scan, at_capacity, to_f64};
 use proptest::prelude::*;
 
 /// A ring, phases on it, and a capacity below the ring size.
 fn scans() -> impl Strategy<Value = (Scan, u64)> {
     (2..200u64).prop_flat_map(|blocks| {
         let phases = prop::collection::vec(0..blocks, 1..24);
-        (phases, 1..blocks).prop_map(move |(phases, capacity)| {
-            (Scan::new(blocks, phases).expect("legal phases"), capacity)
-        })
+        (phases, 1..blocks).prop_map(move |(phases, capacity)| (Scan::new(blocks, phases).expect("legal phases"), capacity))
     })
 }
 
@@ -34,11 +30,7 @@ fn bound(scan: &Scan, capacity: u64, allocation: Allocation) -> Fraction {
 }
 
 fn rotated(scan: &Scan, by: u64) -> Scan {
-    let phases = scan
-        .phases()
-        .iter()
-        .map(|s| (s + by) % scan.blocks())
-        .collect();
+    let phases = scan.phases().iter().map(|s| (s + by) % scan.blocks()).collect();
     Scan::new(scan.blocks(), phases).expect("rotation keeps phases legal")
 }
 
@@ -213,8 +205,7 @@ fn sdcm_predicts_a_hashed_set_associative_cache() {
         let predicted = model.misses_per_round(&profile, sdcm::Arithmetic::Exact);
         let mut misses = 0;
         for seed in 0..40 {
-            let mut cache =
-                SetAssociativeLru::new(256, capacity, ways, Placement::Hashed(seed)).unwrap();
+            let mut cache = SetAssociativeLru::new(256, capacity, ways, Placement::Hashed(seed)).unwrap();
             let mut schedule = Schedule::new(&scan).unwrap();
             for round in 0..512 {
                 for &block in schedule.round() {
@@ -225,10 +216,7 @@ fn sdcm_predicts_a_hashed_set_associative_cache() {
             }
         }
         let measured = misses as f64 / (40.0 * 256.0);
-        assert!(
-            (measured - predicted).abs() < 0.05 * predicted,
-            "A = {ways}: {measured} against {predicted}"
-        );
+        assert!((measured - predicted).abs() < 0.05 * predicted, "A = {ways}: {measured} against {predicted}");
     }
 }
 
@@ -239,11 +227,7 @@ fn a_million_rounds_of_lru_match_the_closed_form() {
     let mut schedule = Schedule::new(&scan).unwrap();
     let mut misses = 0;
     for _ in 0..200_000 {
-        misses += schedule
-            .round()
-            .iter()
-            .filter(|&&block| !cache.access(block))
-            .count() as u64;
+        misses += schedule.round().iter().filter(|&&block| !cache.access(block)).count() as u64;
         schedule.advance();
     }
     assert_eq!(misses, ReuseProfile::new(&scan).cold_misses(300, 200_000));

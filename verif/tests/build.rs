@@ -48,9 +48,7 @@ fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
 
 fn entries(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten();
-    names
-        .map(|entry| entry.file_name().into_string().unwrap())
-        .collect()
+    names.map(|entry| entry.file_name().into_string().unwrap()).collect()
 }
 
 /// The temporary folders of models; those of the run-time library do not matter here.
@@ -63,18 +61,12 @@ fn temporary(cache: &Cache) -> Vec<String> {
 /// Compiles the run-time library into a cache, so that a stand-in for the compiler has only the model to compile.
 fn warm(cache: &Cache) {
     let builder = Builder::new(cache.clone(), Toolbox::from_env());
-    builder
-        .build(&design("counter.v").define("WARM", ""))
-        .unwrap();
+    builder.build(&design("counter.v").define("WARM", "")).unwrap();
 }
 
 fn assert_counts(library: &Library) {
     let mut dut = library.instantiate(Init::Random(1)).unwrap();
-    let (rst, en, step) = (
-        dut.input("rst").unwrap(),
-        dut.input("en").unwrap(),
-        dut.input("step").unwrap(),
-    );
+    let (rst, en, step) = (dut.input("rst").unwrap(), dut.input("en").unwrap(), dut.input("step").unwrap());
     dut.reset(rst, true, 1).unwrap();
     dut.poke(en, 1);
     dut.poke(step, 5);
@@ -112,11 +104,7 @@ fn child() {
     });
     let library = builder.build(&design("counter.v")).unwrap();
     assert_counts(&library);
-    let text = format!(
-        "{} {}",
-        library.path().display(),
-        library.build_seconds().is_some()
-    );
+    let text = format!("{} {}", library.path().display(), library.build_seconds().is_some());
     fs::write(result, text).unwrap();
 }
 
@@ -130,18 +118,13 @@ fn two_processes_at_once_build_once() {
     let mut first = spawn_child(cache.root(), &verilator, &compiler, &folder.join("first"));
     wait_for("the first build", || calls(folder).len() == 1);
     let mut second = spawn_child(cache.root(), &verilator, &compiler, &folder.join("second"));
-    wait_for("the second process", || {
-        folder.join("second.waiting").exists()
-    });
+    wait_for("the second process", || folder.join("second.waiting").exists());
     fs::remove_file(folder.join("hold")).unwrap();
     assert!(first.wait().unwrap().success() && second.wait().unwrap().success());
     assert_eq!(calls(folder).len(), 1, "Verilator ran once");
     let first = fs::read_to_string(folder.join("first")).unwrap();
     let second = fs::read_to_string(folder.join("second")).unwrap();
-    let (first, second) = (
-        first.rsplit_once(' ').unwrap(),
-        second.rsplit_once(' ').unwrap(),
-    );
+    let (first, second) = (first.rsplit_once(' ').unwrap(), second.rsplit_once(' ').unwrap());
     assert_eq!(first.0, second.0);
     assert_eq!((first.1, second.1), ("true", "false"));
     assert_eq!(temporary(&cache), [""; 0]);
@@ -178,10 +161,7 @@ fn killed_build(held: Tool) {
     let stand_in = |tool| {
         if tool == held {
             let only = match tool {
-                Tool::Cxx => format!(
-                    "case \"$*\" in *Vdut__ALL.cpp*) ;; *) exec '{}' \"$@\";; esac",
-                    real.find(tool).unwrap().display()
-                ),
+                Tool::Cxx => format!("case \"$*\" in *Vdut__ALL.cpp*) ;; *) exec '{}' \"$@\";; esac", real.find(tool).unwrap().display()),
                 _ => String::new(),
             };
             wrapper(folder, tool, &only)
@@ -196,32 +176,20 @@ fn killed_build(held: Tool) {
     process.kill().unwrap();
     process.wait().unwrap();
     assert!(!folder.join("result").exists());
-    assert_eq!(
-        entries(&cache.root().join("models")),
-        models,
-        "no half of a library"
-    );
+    assert_eq!(entries(&cache.root().join("models")), models, "no half of a library");
     let left = temporary(&cache);
     assert_eq!(left.len(), 1, "{left:?}");
 
     // The orphan still hangs while the next build runs.
     let orphan = calls(folder)[0].split(' ').next().unwrap().to_owned();
-    let tools = real
-        .with(Tool::Verilator, &verilator)
-        .with(Tool::Cxx, &compiler);
+    let tools = real.with(Tool::Verilator, &verilator).with(Tool::Cxx, &compiler);
     let thread = {
         let cache = cache.clone();
         thread::spawn(move || Builder::new(cache, tools).build(&design("counter.v")))
     };
     wait_for("the next build", || calls(folder).len() == 2);
-    assert!(
-        !temporary(&cache).contains(&left[0]),
-        "the old folder is gone"
-    );
-    assert!(
-        Path::new("/proc").join(&orphan).exists(),
-        "the orphan is still there"
-    );
+    assert!(!temporary(&cache).contains(&left[0]), "the old folder is gone");
+    assert!(Path::new("/proc").join(&orphan).exists(), "the orphan is still there");
     fs::remove_file(folder.join("hold")).unwrap();
     let library = thread.join().unwrap().unwrap();
     assert!(library.build_seconds().is_some());
@@ -257,9 +225,7 @@ fn leftovers_of_other_designs_are_removed_too() {
     fs::create_dir(tmp.join(format!("{held}.x"))).unwrap();
     let lock = fs::File::create(cache.root().join("locks").join(format!("{held}.lock"))).unwrap();
     lock.lock().unwrap();
-    builder
-        .build(&design("counter.v").define("OTHER", ""))
-        .unwrap();
+    builder.build(&design("counter.v").define("OTHER", "")).unwrap();
     assert_eq!(temporary(&cache), [format!("{held}.x")]);
     drop(folder);
 }
@@ -270,28 +236,15 @@ fn a_syntax_error_leaves_a_log_and_nothing_else() {
     let builder = Builder::new(cache.clone(), Toolbox::from_env());
     let good = common::fixture("counter.v");
     let bad = good.replace("assign next =", "assign next");
-    let make = |text: &str| {
-        Design::new("counter")
-            .source("rtl/counter.v", text)
-            .clock("clk")
-    };
+    let make = |text: &str| Design::new("counter").source("rtl/counter.v", text).clock("clk");
     for _ in 0..2 {
         let error = builder.build(&make(&bad)).unwrap_err();
-        let BuildError::Verilator { top, log, excerpt } = &error else {
-            panic!("{error}")
-        };
+        let BuildError::Verilator { top, log, excerpt } = &error else { panic!("{error}") };
         assert_eq!(top, "counter");
-        assert!(
-            excerpt.starts_with("%Error: rtl/counter.v:10:"),
-            "{excerpt}"
-        );
+        assert!(excerpt.starts_with("%Error: rtl/counter.v:10:"), "{excerpt}");
         assert!(error.to_string().contains(&log.display().to_string()));
         assert!(log.starts_with(cache.root()));
-        assert!(
-            fs::read_to_string(log)
-                .unwrap()
-                .contains(excerpt.lines().next().unwrap())
-        );
+        assert!(fs::read_to_string(log).unwrap().contains(excerpt.lines().next().unwrap()));
         assert_eq!(entries(&cache.root().join("models")), [""; 0]);
         assert_eq!(temporary(&cache), [""; 0]);
     }
@@ -304,20 +257,14 @@ fn a_tool_that_fails_once_is_tried_again() {
     let folder = folder.path();
     warm(&cache);
     for (tool, times) in [(Tool::Verilator, 0), (Tool::Cxx, 1)] {
-        let fail = format!(
-            "if [ -e '{}/fail' ] && [ \"$1\" != --version ]; then echo 'error: out of luck' >&2; exit 1; fi",
-            folder.display()
-        );
+        let fail =
+            format!("if [ -e '{}/fail' ] && [ \"$1\" != --version ]; then echo 'error: out of luck' >&2; exit 1; fi", folder.display());
         let tools = Toolbox::from_env().with(tool, wrapper(folder, tool, &fail));
         let builder = Builder::new(cache.clone(), tools);
         let design = design("counter.v").define("TIMES", times.to_string());
         fs::write(folder.join("fail"), "").unwrap();
         let error = builder.build(&design).unwrap_err();
-        let (BuildError::Verilator { log, excerpt, .. }
-        | BuildError::Compiler { log, excerpt, .. }) = &error
-        else {
-            panic!("{error}")
-        };
+        let (BuildError::Verilator { log, excerpt, .. } | BuildError::Compiler { log, excerpt, .. }) = &error else { panic!("{error}") };
         assert!(excerpt.contains("out of luck"), "{error}");
         assert!(log.exists());
         fs::remove_file(folder.join("fail")).unwrap();
@@ -337,9 +284,7 @@ fn everything_that_determines_a_library_is_in_its_key() {
 
     // A comment in the source.
     let text = common::fixture("counter.v");
-    let changed = Design::new("counter")
-        .source("counter.v", format!("{text}// end\n"))
-        .clock("clk");
+    let changed = Design::new("counter").source("counter.v", format!("{text}// end\n")).clock("clk");
     // A macro, waves, coverage, the name of the file, the port list.
     let others = [
         changed,
@@ -352,15 +297,8 @@ fn everything_that_determines_a_library_is_in_its_key() {
     let mut keys = vec![first.key().to_owned()];
     keys.extend(others.iter().map(|other| builder.key(other).unwrap()));
     // Another version of Verilator, and of the compiler.
-    for (tool, line) in [
-        (Tool::Verilator, "Verilator 5.999 made up"),
-        (Tool::Cxx, "g++ 99.9 made up"),
-    ] {
-        let fake = wrapper(
-            folder.path(),
-            tool,
-            &format!("if [ \"$1\" = --version ]; then echo '{line}'; exit; fi"),
-        );
+    for (tool, line) in [(Tool::Verilator, "Verilator 5.999 made up"), (Tool::Cxx, "g++ 99.9 made up")] {
+        let fake = wrapper(folder.path(), tool, &format!("if [ \"$1\" = --version ]; then echo '{line}'; exit; fi"));
         let builder = Builder::new(cache.clone(), Toolbox::from_env().with(tool, fake));
         keys.push(builder.key(&design("counter.v")).unwrap());
         if tool == Tool::Verilator {
@@ -388,11 +326,7 @@ fn everything_that_determines_a_library_is_in_its_key() {
 fn a_damaged_library_is_built_again() {
     let (_folder, cache) = private_cache();
     let builder = Builder::new(cache, Toolbox::from_env());
-    let path = builder
-        .build(&design("counter.v"))
-        .unwrap()
-        .path()
-        .to_owned();
+    let path = builder.build(&design("counter.v")).unwrap().path().to_owned();
     let whole = fs::read(&path).unwrap();
     let damages: [&dyn Fn(); 5] = [
         &|| fs::remove_file(&path).unwrap(),
@@ -420,10 +354,7 @@ fn a_damaged_library_is_built_again() {
         assert!(library.build_seconds().is_some());
         assert_eq!(library.path(), path);
         assert_counts(&library);
-        assert_eq!(
-            builder.build(&design("counter.v")).unwrap().build_seconds(),
-            None
-        );
+        assert_eq!(builder.build(&design("counter.v")).unwrap().build_seconds(), None);
     }
 }
 
@@ -438,32 +369,19 @@ fn a_damaged_runtime_object_is_built_again() {
             fs::write(path, "").unwrap();
         }
     }
-    assert_counts(
-        &builder
-            .build(&design("counter.v").define("OTHER", ""))
-            .unwrap(),
-    );
+    assert_counts(&builder.build(&design("counter.v").define("OTHER", "")).unwrap());
 }
 
 #[test]
 fn element_widths_are_not_part_of_the_key() {
     let (_folder, cache) = private_cache();
     let builder = Builder::new(cache, Toolbox::from_env());
-    let mut ports = builder
-        .build(&design("counter.v"))
-        .unwrap()
-        .interface()
-        .specs()
-        .to_vec();
-    let first = builder
-        .build(&design("counter.v").ports(ports.clone()))
-        .unwrap();
+    let mut ports = builder.build(&design("counter.v")).unwrap().interface().specs().to_vec();
+    let first = builder.build(&design("counter.v").ports(ports.clone())).unwrap();
     for spec in &mut ports {
         spec.elem = 1;
     }
-    let second = builder
-        .build(&design("counter.v").ports(ports.clone()))
-        .unwrap();
+    let second = builder.build(&design("counter.v").ports(ports.clone())).unwrap();
     assert_eq!((second.key(), second.build_seconds()), (first.key(), None));
     assert_eq!(second.interface().specs(), ports);
 }
@@ -482,17 +400,10 @@ fn a_missing_tool_is_named() {
             }
         }
         let tools = Toolbox::from_env().with_path(&bin);
-        let error = Builder::new(cache.clone(), tools)
-            .build(&design("counter.v"))
-            .unwrap_err();
-        let BuildError::MissingTool(missing) = error else {
-            panic!("{error}")
-        };
+        let error = Builder::new(cache.clone(), tools).build(&design("counter.v")).unwrap_err();
+        let BuildError::MissingTool(missing) = error else { panic!("{error}") };
         assert_eq!(missing.tool, tool);
-        assert!(
-            missing.to_string().contains("sudo apt-get install"),
-            "{missing}"
-        );
+        assert!(missing.to_string().contains("sudo apt-get install"), "{missing}");
     }
 }
 
@@ -510,9 +421,7 @@ fn folders_with_spaces_and_absent_compiler_cache_are_no_trouble() {
     let tools = Toolbox::from_env().with_path(&bin);
     assert!(tools.find(Tool::Ccache).is_err());
     let cache = Cache::at(folder.path().join("a folder with spaces"));
-    let library = Builder::new(cache, tools)
-        .build(&design("counter.v"))
-        .unwrap();
+    let library = Builder::new(cache, tools).build(&design("counter.v")).unwrap();
     assert_counts(&library);
     let log = fs::read_to_string(library.path().with_file_name("build.log")).unwrap();
     assert!(!log.contains("ccache /"), "{log}");
@@ -536,9 +445,7 @@ fn the_compiler_cache_hits_in_another_folder() {
         let cache = Cache::at(folder.join(name));
         warm(&cache);
         let before = compiled();
-        let library = Builder::new(cache, tools.clone())
-            .build(&design("counter.v"))
-            .unwrap();
+        let library = Builder::new(cache, tools.clone()).build(&design("counter.v")).unwrap();
         assert!(library.build_seconds().is_some());
         assert_eq!(compiled() == before, hits, "{:#?}", calls(folder));
     }
@@ -549,21 +456,10 @@ fn bad_source_names_are_refused() {
     let (_folder, cache) = private_cache();
     let builder = Builder::new(cache, Toolbox::from_env());
     for name in ["/etc/x.v", "../x.v", "a/../../x.v", "", "-x.v", "./x.v"] {
-        let error = builder
-            .build(&Design::new("x").source(name, ""))
-            .unwrap_err();
-        assert!(
-            matches!(&error, BuildError::Source { name: bad, .. } if bad == name),
-            "{error}"
-        );
+        let error = builder.build(&Design::new("x").source(name, "")).unwrap_err();
+        assert!(matches!(&error, BuildError::Source { name: bad, .. } if bad == name), "{error}");
     }
     let twice = Design::new("x").source("x.v", "").source("x.v", "");
-    assert!(matches!(
-        builder.build(&twice),
-        Err(BuildError::Source { .. })
-    ));
-    assert!(matches!(
-        builder.build(&Design::new("x")),
-        Err(BuildError::Source { .. })
-    ));
+    assert!(matches!(builder.build(&twice), Err(BuildError::Source { .. })));
+    assert!(matches!(builder.build(&Design::new("x")), Err(BuildError::Source { .. })));
 }

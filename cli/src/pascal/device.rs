@@ -6,14 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use l1forge_sim::pascal::InputError;
-use l1forge_sim::pascal::device::{
-    Cell, Contrast, FamilyKey, LoadPath, Model, RunResult, RunSpec, StandIn, Study, StudyReport,
-    contrasts,
-};
+use l1forge_sim::pascal::device::{Cell, Contrast, FamilyKey, LoadPath, Model, RunResult, RunSpec, StandIn, Study, StudyReport, contrasts};
 use l1forge_sim::pascal::plot::{Chart, Series};
-use l1forge_sim::pascal::predict::{
-    Anchor, Assumptions, Calibration, EtaInterpolation, Options, Query,
-};
+use l1forge_sim::pascal::predict::{Anchor, Assumptions, Calibration, EtaInterpolation, Options, Query};
 use serde_json::{Value, json};
 
 use super::dynamic::OptionArgs;
@@ -31,67 +26,28 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     constant: Vec<String>,
     /// Resident thread blocks per multiprocessor
-    #[arg(
-        long,
-        short,
-        visible_alias = "o",
-        value_name = "LIST",
-        default_value = "1",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, short, visible_alias = "o", value_name = "LIST", default_value = "1", allow_hyphen_values = true)]
     occupancy: String,
     /// Load path, sync or tma
     #[arg(long, value_name = "PATH", default_value = "tma")]
     path: String,
     /// Prefetch depths
-    #[arg(
-        long,
-        short,
-        visible_alias = "d",
-        value_name = "LIST",
-        default_value = "4",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, short, visible_alias = "d", value_name = "LIST", default_value = "4", allow_hyphen_values = true)]
     depth: String,
     /// Compute per block
-    #[arg(
-        long,
-        short = 'm',
-        visible_alias = "m",
-        value_name = "LIST",
-        default_value = "0",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, short = 'm', visible_alias = "m", value_name = "LIST", default_value = "0", allow_hyphen_values = true)]
     compute: String,
     /// Scan lengths in blocks; 3.2 times the capacity without it
-    #[arg(
-        long,
-        short = 'n',
-        visible_alias = "n",
-        value_name = "LIST",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, short = 'n', visible_alias = "n", value_name = "LIST", allow_hyphen_values = true)]
     blocks: Option<String>,
     /// Numbers of scans
-    #[arg(
-        long,
-        short = 'w',
-        visible_alias = "w",
-        value_name = "LIST",
-        default_value = "32",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, short = 'w', visible_alias = "w", value_name = "LIST", default_value = "32", allow_hyphen_values = true)]
     scans: String,
     /// Barrier of all workers after every so many blocks
     #[arg(long, value_name = "BLOCKS", allow_negative_numbers = true)]
     checkpoint: Option<u64>,
     /// Runs of each configuration, with seeds from --seed on
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value_t = 1,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, allow_negative_numbers = true)]
     repeats: u64,
     /// Seed of the first run
     #[arg(long, default_value_t = 1)]
@@ -119,18 +75,7 @@ impl SimulateArgs {
 
         let mut text = format!(
             "{:>3} {:>5} {:>3} {:>4} {:>7} {:>5} {:>6} {:>8} {:>9} {:>7} {:>8} {:>10}\n",
-            "o",
-            "path",
-            "d",
-            "m",
-            "N",
-            "W",
-            "seed",
-            "K",
-            "ns/round",
-            "lead",
-            "clusters",
-            "snapshot K"
+            "o", "path", "d", "m", "N", "W", "seed", "K", "ns/round", "lead", "clusters", "snapshot K"
         );
         for (spec, result) in &runs {
             let last = result.markers.last();
@@ -152,26 +97,18 @@ impl SimulateArgs {
             )
             .expect("writing to a text cannot fail");
         }
-        let rows: Vec<Value> = runs
-            .iter()
-            .map(|(spec, result)| run_json(spec, result))
-            .collect();
-        let document =
-            json!({"device": device.name, "capacity": device.capacity_blocks, "runs": rows});
+        let rows: Vec<Value> = runs.iter().map(|(spec, result)| run_json(spec, result)).collect();
+        let document = json!({"device": device.name, "capacity": device.capacity_blocks, "runs": rows});
         let mut report = Report::new(document, text);
         if let Some(path) = &self.out {
-            report
-                .files
-                .push((path.clone(), measurement_file(&device, &runs)));
+            report.files.push((path.clone(), measurement_file(&device, &runs)));
         }
         Ok(report)
     }
 
     fn specs(&self, device: &StandIn) -> Result<Vec<RunSpec>, InputError> {
         let small = |field: &str, list: &str| -> Result<Vec<u32>, InputError> {
-            let value = |n: u64| {
-                u32::try_from(n).map_err(|_| InputError::new(field, format!("{n} is too large")))
-            };
+            let value = |n: u64| u32::try_from(n).map_err(|_| InputError::new(field, format!("{n} is too large")));
             numbers(field, list)?.into_iter().map(value).collect()
         };
         let path: LoadPath = self.path.parse()?;
@@ -179,10 +116,7 @@ impl SimulateArgs {
             Some(list) => numbers("blocks", list)?,
             None => vec![device.capacity_blocks * 16 / 5],
         };
-        let (depths, computes) = (
-            small("depth", &self.depth)?,
-            small("compute", &self.compute)?,
-        );
+        let (depths, computes) = (small("depth", &self.depth)?, small("compute", &self.compute)?);
         let scans = numbers("scans", &self.scans)?;
         if self.repeats == 0 {
             return Err(InputError::new("repeats", "0 runs, at least 1 is needed"));
@@ -196,16 +130,7 @@ impl SimulateArgs {
                             for repeat in 0..self.repeats {
                                 let seed = self.seed.wrapping_add(repeat);
                                 let checkpoint = self.checkpoint;
-                                specs.push(RunSpec {
-                                    occupancy,
-                                    path,
-                                    depth,
-                                    compute,
-                                    blocks,
-                                    scans,
-                                    checkpoint,
-                                    seed,
-                                });
+                                specs.push(RunSpec { occupancy, path, depth, compute, blocks, scans, checkpoint, seed });
                             }
                         }
                     }
@@ -213,10 +138,7 @@ impl SimulateArgs {
             }
         }
         if specs.len() > 100_000 {
-            return Err(InputError::new(
-                "repeats",
-                format!("{} runs, the limit is 100000", specs.len()),
-            ));
+            return Err(InputError::new("repeats", format!("{} runs, the limit is 100000", specs.len())));
         }
         Ok(specs)
     }
@@ -224,14 +146,8 @@ impl SimulateArgs {
 
 fn set_constant(device: &mut StandIn, change: &str) -> Result<(), InputError> {
     let wrong = |message: String| InputError::new("constant", message);
-    let (key, text) = change
-        .split_once('=')
-        .ok_or_else(|| wrong(format!("'{change}' is not KEY=VALUE")))?;
-    let value: u64 = text.parse().map_err(|_| {
-        wrong(format!(
-            "'{text}' of {key} is not a whole number of at least 0"
-        ))
-    })?;
+    let (key, text) = change.split_once('=').ok_or_else(|| wrong(format!("'{change}' is not KEY=VALUE")))?;
+    let value: u64 = text.parse().map_err(|_| wrong(format!("'{text}' of {key} is not a whole number of at least 0")))?;
     let place = match key {
         "service" => &mut device.service,
         "compute" => &mut device.compute,
@@ -281,36 +197,24 @@ fn measurement_file(device: &StandIn, runs: &[(RunSpec, RunResult)]) -> String {
     let mut horizons: Vec<u64> = runs.iter().map(|(spec, _)| spec.scans).collect();
     horizons.sort_unstable();
     horizons.dedup();
-    let horizons = horizons
-        .iter()
-        .map(u64::to_string)
-        .collect::<Vec<_>>()
-        .join(", ");
+    let horizons = horizons.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     let constants = device.calibrated();
     let mut text = format!(
         "# device = {}\n# workers_per_occupancy = {}\n# block_bytes = {}\n# capacity_blocks = {}\n# horizons = {horizons}\n\
          o,path,d,m,n,w,bytes\n",
-        constants.name,
-        constants.workers_per_occupancy,
-        constants.block_bytes,
-        constants.capacity_blocks
+        constants.name, constants.workers_per_occupancy, constants.block_bytes, constants.capacity_blocks
     );
     for (spec, result) in runs {
         let (path, bytes) = (spec.path.name(), result.traffic_bytes);
-        writeln!(
-            text,
-            "{},{path},{},{},{},{},{bytes}",
-            spec.occupancy, spec.depth, spec.compute, spec.blocks, spec.scans
-        )
-        .expect("writing to a text cannot fail");
+        writeln!(text, "{},{path},{},{},{},{},{bytes}", spec.occupancy, spec.depth, spec.compute, spec.blocks, spec.scans)
+            .expect("writing to a text cannot fail");
     }
     text
 }
 
 fn progress(length: usize) -> ProgressBar {
     // On standard error, and only where that is a terminal.
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left")
-        .expect("a legal template");
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left").expect("a legal template");
     ProgressBar::new(length as u64).with_style(style)
 }
 
@@ -324,12 +228,7 @@ pub struct StudyArgs {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Runs of each configuration
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value_t = 2,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "COUNT", default_value_t = 2, allow_negative_numbers = true)]
     repeats: u64,
     /// A fraction of the study: two families, three held-out compute values
     #[arg(long)]
@@ -351,24 +250,14 @@ impl StudyArgs {
     pub(super) fn report(&self) -> Result<Report, InputError> {
         let device = StandIn::by_name(&self.device)?;
         if self.repeats == 0 || self.repeats > 100 {
-            return Err(InputError::new(
-                "repeats",
-                format!("{}, legal values are 1 to 100", self.repeats),
-            ));
+            return Err(InputError::new("repeats", format!("{}, legal values are 1 to 100", self.repeats)));
         }
         for (field, limit) in [("max_mape", self.max_mape), ("min_ratio", self.min_ratio)] {
             if limit.is_some_and(|limit| !limit.is_finite() || limit < 0.0) {
-                return Err(InputError::new(
-                    field,
-                    "must be a finite number of at least 0",
-                ));
+                return Err(InputError::new(field, "must be a finite number of at least 0"));
             }
         }
-        let mut study = Study {
-            repeats: self.repeats,
-            options: self.options.options()?,
-            ..Study::of_the_paper(device, self.seed)
-        };
+        let mut study = Study { repeats: self.repeats, options: self.options.options()?, ..Study::of_the_paper(device, self.seed) };
         if self.small {
             study.families = vec![(1, LoadPath::Tma, 3), (1, LoadPath::Tma, 4)];
             study.held_out_compute = vec![3, 8, 9];
@@ -386,8 +275,7 @@ impl StudyArgs {
         let (baseline, error) = overall.best_baseline();
         let mape = overall.mape(Model::Pascal);
         let ratio = error / mape;
-        let missed = self.max_mape.is_some_and(|most| mape > most)
-            || self.min_ratio.is_some_and(|least| ratio < least);
+        let missed = self.max_mape.is_some_and(|most| mape > most) || self.min_ratio.is_some_and(|least| ratio < least);
 
         let text = tables(&study, &found, &contrast, &choices);
         let document = json!({
@@ -407,42 +295,19 @@ impl StudyArgs {
             "choices": choices.iter().map(|(name, mape)| json!({"choice": name, "mape": mape})).collect::<Vec<_>>(),
             "contrasts": contrast.iter().map(contrast_json).collect::<Vec<_>>(),
         });
-        let outcome = if missed {
-            Outcome::CheckFailed
-        } else {
-            Outcome::Success
-        };
-        let mut report = Report {
-            outcome,
-            ..Report::new(document, text)
-        };
+        let outcome = if missed { Outcome::CheckFailed } else { Outcome::Success };
+        let mut report = Report { outcome, ..Report::new(document, text) };
         if let Some(folder) = &self.out {
-            let summary = serde_json::to_string_pretty(&report.document)
-                .expect("every value is finite and every key a text");
+            let summary = serde_json::to_string_pretty(&report.document).expect("every value is finite and every key a text");
             report.files = vec![
-                (
-                    folder.join("calibration.csv"),
-                    found.calibration_csv.clone(),
-                ),
-                (
-                    folder.join("calibration.json"),
-                    Calibration::Scan(found.calibration.clone()).to_json(),
-                ),
+                (folder.join("calibration.csv"), found.calibration_csv.clone()),
+                (folder.join("calibration.json"), Calibration::Scan(found.calibration.clone()).to_json()),
                 (folder.join("held_out.csv"), held_out_csv(&found)),
                 (folder.join("summary.json"), summary + "\n"),
                 (folder.join("tables.md"), report.text.clone()),
-                (
-                    folder.join("k_over_w_by_depth.svg"),
-                    depth_chart(&study, &found).to_svg()?,
-                ),
-                (
-                    folder.join("k_over_w_held_out.svg"),
-                    held_out_chart(&study, &found)?.to_svg()?,
-                ),
-                (
-                    folder.join("predicted_over_measured.svg"),
-                    scatter_chart(&study, &found).to_svg()?,
-                ),
+                (folder.join("k_over_w_by_depth.svg"), depth_chart(&study, &found).to_svg()?),
+                (folder.join("k_over_w_held_out.svg"), held_out_chart(&study, &found)?.to_svg()?),
+                (folder.join("predicted_over_measured.svg"), scatter_chart(&study, &found).to_svg()?),
             ];
         }
         Ok(report)
@@ -459,32 +324,13 @@ fn choices(study: &Study, found: &StudyReport) -> Result<Vec<(String, f64)>, Inp
     for lambda in [0.0, 1.0, 16.0] {
         list.push((format!("lambda {lambda}"), Options { lambda, ..default }));
     }
-    for (name, anchor) in [
-        ("class mean", Anchor::ClassMean),
-        ("family linear", Anchor::FamilyLinear),
-        ("aligned", Anchor::Aligned),
-        ("none", Anchor::Linear),
-    ] {
+    for (name, anchor) in
+        [("class mean", Anchor::ClassMean), ("family linear", Anchor::FamilyLinear), ("aligned", Anchor::Aligned), ("none", Anchor::Linear)]
+    {
         list.push((format!("anchor {name}"), Options { anchor, ..default }));
     }
-    list.push((
-        "decoded K across sizes".to_string(),
-        Options {
-            eta: EtaInterpolation::Decoded,
-            ..default
-        },
-    ));
-    list.into_iter()
-        .map(|(name, options)| {
-            Ok((
-                name,
-                found
-                    .with_options(study, options)?
-                    .mape()
-                    .unwrap_or(f64::NAN),
-            ))
-        })
-        .collect()
+    list.push(("decoded K across sizes".to_string(), Options { eta: EtaInterpolation::Decoded, ..default }));
+    list.into_iter().map(|(name, options)| Ok((name, found.with_options(study, options)?.mape().unwrap_or(f64::NAN)))).collect()
 }
 
 fn family_name((occupancy, path, depth): FamilyKey) -> String {
@@ -496,89 +342,36 @@ fn target_name(blocks: u64, scans: u64) -> String {
 }
 
 /// The tables of a study, in Markdown.
-fn tables(
-    study: &Study,
-    found: &StudyReport,
-    contrast: &[Contrast],
-    choices: &[(String, f64)],
-) -> String {
+fn tables(study: &Study, found: &StudyReport, contrast: &[Contrast], choices: &[(String, f64)]) -> String {
     let overall = found.overall();
     let (baseline, error) = overall.best_baseline();
     let mape = overall.mape(Model::Pascal);
     let mut text = String::new();
-    line(
-        &mut text,
-        "device, seed",
-        format!("{}, {}", study.device.name, study.seed),
-    );
-    line(
-        &mut text,
-        "runs, requests",
-        format!("{}, {}", found.runs, found.requests),
-    );
-    line(
-        &mut text,
-        "held-out runs, with K > 1.05",
-        format!("{}, {}", overall.models[0].runs(), overall.divergent),
-    );
+    line(&mut text, "device, seed", format!("{}, {}", study.device.name, study.seed));
+    line(&mut text, "runs, requests", format!("{}, {}", found.runs, found.requests));
+    line(&mut text, "held-out runs, with K > 1.05", format!("{}, {}", overall.models[0].runs(), overall.divergent));
     line(&mut text, "MAPE of the predictor", format!("{mape:.2} %"));
-    line(
-        &mut text,
-        "MAPE of the best baseline",
-        format!(
-            "{error:.2} % ({}), {:.2} times as much",
-            baseline.name(),
-            error / mape
-        ),
-    );
-    let floor = overall
-        .repeat
-        .mape()
-        .map_or("no repeats".to_string(), |floor| format!("{floor:.2} %"));
+    line(&mut text, "MAPE of the best baseline", format!("{error:.2} % ({}), {:.2} times as much", baseline.name(), error / mape));
+    let floor = overall.repeat.mape().map_or("no repeats".to_string(), |floor| format!("{floor:.2} %"));
     line(&mut text, "a run by its repeat", floor);
 
     text += "\nMiss-rate MAPE in percent, held-out runs\n\n";
     let header: Vec<&str> = Model::ALL.iter().map(|model| model.name()).collect();
-    let _ = writeln!(
-        text,
-        "| runs | count | K > 1.05 | {} | repeat |",
-        header.join(" | ")
-    );
+    let _ = writeln!(text, "| runs | count | K > 1.05 | {} | repeat |", header.join(" | "));
     let _ = writeln!(text, "|---|---|---|{}---|", "---|".repeat(header.len()));
-    let rows = [
-        vec![overall],
-        found.cells(|c| family_name(c.family)),
-        found.cells(|c| target_name(c.blocks, c.scans)),
-    ];
+    let rows = [vec![overall], found.cells(|c| family_name(c.family)), found.cells(|c| target_name(c.blocks, c.scans))];
     for cell in rows.iter().flatten() {
-        let errors: Vec<String> = Model::ALL
-            .iter()
-            .map(|&model| format!("{:.2}", cell.mape(model)))
-            .collect();
-        let repeat = cell
-            .repeat
-            .mape()
-            .map_or("-".to_string(), |mape| format!("{mape:.2}"));
+        let errors: Vec<String> = Model::ALL.iter().map(|&model| format!("{:.2}", cell.mape(model))).collect();
+        let repeat = cell.repeat.mape().map_or("-".to_string(), |mape| format!("{mape:.2}"));
         let (runs, divergent) = (cell.models[0].runs(), cell.divergent);
-        let _ = writeln!(
-            text,
-            "| {} | {runs} | {divergent} | {} | {repeat} |",
-            cell.label,
-            errors.join(" | ")
-        );
+        let _ = writeln!(text, "| {} | {runs} | {divergent} | {} | {repeat} |", cell.label, errors.join(" | "));
     }
 
     text += "\nDepth, compute and checkpoint, 32 scans (first scan in brackets)\n\n";
     text += "| d | m | checkpoint | K | ns per round | lead | clusters | snapshot K |\n|---|---|---|---|---|---|---|---|\n";
     for row in contrast {
-        let checkpoint = row
-            .checkpoint
-            .map_or("-".to_string(), |blocks| blocks.to_string());
-        let (clusters, snapshot) = row
-            .result
-            .markers
-            .last()
-            .map_or((1, 1), |m| (m.clusters, m.snapshot_k));
+        let checkpoint = row.checkpoint.map_or("-".to_string(), |blocks| blocks.to_string());
+        let (clusters, snapshot) = row.result.markers.last().map_or((1, 1), |m| (m.clusters, m.snapshot_k));
         let _ = writeln!(
             text,
             "| {} | {} | {checkpoint} | {:.3} ({:.3}) | {:.0} ({:.0}) | {} | {clusters} | {snapshot} |",
@@ -646,30 +439,16 @@ fn depth_chart(study: &Study, found: &StudyReport) -> Chart {
     let blocks = study.reference_blocks[study.reference_blocks.len() / 2];
     let of_family = |&(occupancy, path, depth): &FamilyKey| {
         let reference = found.calibration.references().find(|(family, reference)| {
-            (family.o, family.path.as_str(), family.d) == (occupancy, path.name(), depth)
-                && (reference.m, reference.n) == (0, blocks)
+            (family.o, family.path.as_str(), family.d) == (occupancy, path.name(), depth) && (reference.m, reference.n) == (0, blocks)
         });
         let points = |reference: &l1forge_sim::pascal::predict::Reference| {
-            reference
-                .horizons
-                .iter()
-                .zip(&reference.log_wk)
-                .map(|(w, y)| (*w, y.exp() / w))
-                .collect()
+            reference.horizons.iter().zip(&reference.log_wk).map(|(w, y)| (*w, y.exp() / w)).collect()
         };
-        let points: Vec<(f64, f64)> = reference
-            .map(|(_, reference)| points(reference))
-            .unwrap_or_default();
-        Series {
-            marked: true,
-            ..Series::line(family_name((occupancy, path, depth)), points)
-        }
+        let points: Vec<(f64, f64)> = reference.map(|(_, reference)| points(reference)).unwrap_or_default();
+        Series { marked: true, ..Series::line(family_name((occupancy, path, depth)), points) }
     };
     Chart {
-        title: format!(
-            "References without compute, {}, N = {blocks}",
-            study.device.name
-        ),
+        title: format!("References without compute, {}, N = {blocks}", study.device.name),
         x_label: "scans W".to_string(),
         y_label: "fills per round K".to_string(),
         log_x: true,
@@ -680,19 +459,9 @@ fn depth_chart(study: &Study, found: &StudyReport) -> Chart {
 
 /// Predicted K of held-out compute values over the number of scans, and the measured runs.
 fn held_out_chart(study: &Study, found: &StudyReport) -> Result<Chart, InputError> {
-    let family = study
-        .families
-        .iter()
-        .copied()
-        .find(|f| *f == (1, LoadPath::Tma, 4))
-        .unwrap_or(study.families[0]);
+    let family = study.families.iter().copied().find(|f| *f == (1, LoadPath::Tma, 4)).unwrap_or(study.families[0]);
     let blocks = study.targets[0].0;
-    let longest = study
-        .targets
-        .iter()
-        .map(|target| target.1)
-        .max()
-        .unwrap_or(64);
+    let longest = study.targets.iter().map(|target| target.1).max().unwrap_or(64);
     let mut series = Vec::new();
     for &compute in study.held_out_compute.iter().step_by(2) {
         let query = |scans: f64| Query {
@@ -715,24 +484,13 @@ fn held_out_chart(study: &Study, found: &StudyReport) -> Result<Chart, InputErro
     }
     let mut marks = Vec::new();
     for row in &found.comparisons {
-        if row.family == family
-            && row.blocks == blocks
-            && study
-                .held_out_compute
-                .iter()
-                .step_by(2)
-                .any(|m| *m == row.compute)
-        {
+        if row.family == family && row.blocks == blocks && study.held_out_compute.iter().step_by(2).any(|m| *m == row.compute) {
             marks.extend(row.measured.iter().map(|&k| (row.scans as f64, k)));
         }
     }
     series.push(Series::marks("measured", marks));
     Ok(Chart {
-        title: format!(
-            "Held-out compute values, {}, {}, N = {blocks}",
-            study.device.name,
-            family_name(family)
-        ),
+        title: format!("Held-out compute values, {}, {}, N = {blocks}", study.device.name, family_name(family)),
         x_label: "scans W".to_string(),
         y_label: "fills per round K".to_string(),
         log_x: true,
@@ -746,22 +504,13 @@ fn scatter_chart(study: &Study, found: &StudyReport) -> Chart {
     let points = |index: usize| -> Vec<(f64, f64)> {
         let of = |row: &l1forge_sim::pascal::device::Comparison| {
             let predicted = row.predicted[index];
-            row.measured
-                .iter()
-                .map(move |&measured| (measured, predicted))
-                .collect::<Vec<_>>()
+            row.measured.iter().map(move |&measured| (measured, predicted)).collect::<Vec<_>>()
         };
         found.comparisons.iter().flat_map(of).collect()
     };
-    let most = points(0)
-        .iter()
-        .flat_map(|p| [p.0, p.1])
-        .fold(1.0, f64::max);
+    let most = points(0).iter().flat_map(|p| [p.0, p.1]).fold(1.0, f64::max);
     Chart {
-        title: format!(
-            "Held-out runs, {}: predicted over measured K",
-            study.device.name
-        ),
+        title: format!("Held-out runs, {}: predicted over measured K", study.device.name),
         x_label: "measured fills per round K".to_string(),
         y_label: "predicted fills per round K".to_string(),
         log_x: true,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use l1forge_sim::pascal::InputError;
 use l1forge_sim::pascal::predict::{
-    Anchor, Assumptions, Calibration, EtaInterpolation, GemmCalibration, GemmQuery, GemmShape,
-    Options, Prediction, Query, ScanCalibration, Table, execution_class, fit_gemm, fit_scan,
+    Anchor, Assumptions, Calibration, EtaInterpolation, GemmCalibration, GemmQuery, GemmShape, Options, Prediction, Query, ScanCalibration,
+    Table, execution_class, fit_gemm, fit_scan,
 };
 use serde_json::{Value, json};
 
@@ -41,20 +41,10 @@ enum EtaArg {
 #[derive(Debug, Args)]
 pub struct OptionArgs {
     /// Offset of the encoding, above 0 and at most 1
-    #[arg(
-        long,
-        value_name = "EPS",
-        default_value_t = 0.05,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "EPS", default_value_t = 0.05, allow_negative_numbers = true)]
     epsilon: f64,
     /// Weight of the linear interpolation against the prior
-    #[arg(
-        long,
-        value_name = "LAMBDA",
-        default_value_t = 4.0,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "LAMBDA", default_value_t = 4.0, allow_negative_numbers = true)]
     lambda: f64,
     /// The prior
     #[arg(long, value_enum, default_value = "nearest")]
@@ -77,13 +67,7 @@ impl OptionArgs {
             EtaArg::Encoded => EtaInterpolation::Encoded,
             EtaArg::Decoded => EtaInterpolation::Decoded,
         };
-        Options {
-            epsilon: self.epsilon,
-            lambda: self.lambda,
-            anchor,
-            eta,
-        }
-        .checked()
+        Options { epsilon: self.epsilon, lambda: self.lambda, anchor, eta }.checked()
     }
 }
 
@@ -126,8 +110,7 @@ fn gemm_summary(calibration: &GemmCalibration) -> Report {
     let mut text = String::new();
     line(&mut text, "device", &calibration.device().name);
     line(&mut text, "output grids", references);
-    let document =
-        json!({"kind": "gemm", "device": calibration.device().name, "references": references});
+    let document = json!({"kind": "gemm", "device": calibration.device().name, "references": references});
     Report::new(document, text)
 }
 
@@ -136,52 +119,24 @@ fn scan_summary(calibration: &ScanCalibration) -> Result<Report, InputError> {
     line(&mut text, "device", &calibration.device().name);
     let mut families = Vec::new();
     for family in calibration.families() {
-        let of_family: Vec<_> = calibration
-            .references()
-            .filter(|(other, _)| *other == family)
-            .map(|(_, r)| r)
-            .collect();
+        let of_family: Vec<_> = calibration.references().filter(|(other, _)| *other == family).map(|(_, r)| r).collect();
         let mut sizes: Vec<u64> = of_family.iter().map(|r| r.n).collect();
         sizes.dedup();
-        let has = |class: u8, n: u64| {
-            of_family
-                .iter()
-                .any(|r| r.n == n && execution_class(r.m) == class)
-        };
+        let has = |class: u8, n: u64| of_family.iter().any(|r| r.n == n && execution_class(r.m) == class);
         // A class that is missing at some size will be refused there.
-        let empty: Vec<u8> = (0..3)
-            .filter(|&class| sizes.iter().any(|&n| !has(class, n)))
-            .collect();
-        let scatter = of_family
-            .iter()
-            .flat_map(|r| &r.scatter)
-            .copied()
-            .fold(0.0, f64::max);
+        let empty: Vec<u8> = (0..3).filter(|&class| sizes.iter().any(|&n| !has(class, n))).collect();
+        let scatter = of_family.iter().flat_map(|r| &r.scatter).copied().fold(0.0, f64::max);
         families.push(json!({
             "o": family.o, "path": family.path, "d": family.d, "references": of_family.len(), "sizes": sizes,
             "empty_classes": empty, "largest_log_scatter": scatter,
         }));
-        let gap = if empty.is_empty() {
-            String::new()
-        } else {
-            format!(", no reference of class {empty:?} at some size")
-        };
-        line(
-            &mut text,
-            &family.to_string(),
-            format!("{} references, N = {sizes:?}{gap}", of_family.len()),
-        );
+        let gap = if empty.is_empty() { String::new() } else { format!(", no reference of class {empty:?} at some size") };
+        line(&mut text, &family.to_string(), format!("{} references, N = {sizes:?}{gap}", of_family.len()));
     }
     let inside = calibration.leave_one_out()?;
-    let shown = inside
-        .mape()
-        .map_or("no reference is bracketed".to_string(), |mape| {
-            format!(
-                "MAPE {mape:.2} % over {} predictions, worst {:.1} %",
-                inside.runs(),
-                inside.worst()
-            )
-        });
+    let shown = inside.mape().map_or("no reference is bracketed".to_string(), |mape| {
+        format!("MAPE {mape:.2} % over {} predictions, worst {:.1} %", inside.runs(), inside.worst())
+    });
     line(&mut text, "leaving one reference out", shown);
     let document = json!({
         "kind": "scan",
@@ -199,52 +154,22 @@ pub struct PredictArgs {
     /// A frozen calibration of `fit`
     calibration: PathBuf,
     /// Resident thread blocks per multiprocessor
-    #[arg(
-        long,
-        short,
-        visible_alias = "o",
-        value_name = "O",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, short, visible_alias = "o", value_name = "O", allow_negative_numbers = true)]
     occupancy: Option<u32>,
     /// Load path
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// Prefetch depth
-    #[arg(
-        long,
-        short,
-        visible_alias = "d",
-        value_name = "D",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, short, visible_alias = "d", value_name = "D", allow_negative_numbers = true)]
     depth: Option<u32>,
     /// Compute per block
-    #[arg(
-        long,
-        short = 'm',
-        visible_alias = "m",
-        value_name = "M",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, short = 'm', visible_alias = "m", value_name = "M", allow_negative_numbers = true)]
     compute: Option<u32>,
     /// Scan length N in blocks
-    #[arg(
-        long,
-        short = 'n',
-        visible_alias = "n",
-        value_name = "N",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, short = 'n', visible_alias = "n", value_name = "N", allow_negative_numbers = true)]
     blocks: Option<u64>,
     /// Number of scans W
-    #[arg(
-        long,
-        short = 'w',
-        visible_alias = "w",
-        value_name = "W",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, short = 'w', visible_alias = "w", value_name = "W", allow_negative_numbers = true)]
     scans: Option<f64>,
     /// Many targets: CSV or JSON with columns o,path,d,m,n,w
     #[arg(long, value_name = "FILE", conflicts_with_all = ["occupancy", "path", "depth", "compute", "blocks", "scans", "gemm"])]
@@ -270,30 +195,20 @@ impl PredictArgs {
     pub(super) fn report(&self) -> Result<Report, InputError> {
         let name = self.calibration.display().to_string();
         let text = read(&self.calibration, "calibration")?;
-        match (
-            Calibration::from_json(&text).map_err(|e| e.in_file(&name))?,
-            &self.gemm,
-        ) {
+        match (Calibration::from_json(&text).map_err(|e| e.in_file(&name))?, &self.gemm) {
             (Calibration::Gemm(calibration), Some(shape)) => self.gemm(&calibration, shape),
-            (Calibration::Gemm(_), None) => Err(InputError::new(
-                "gemm",
-                "this calibration is of matrix products, give --gemm MxNxK",
-            )
-            .in_file(name)),
-            (Calibration::Scan(_), Some(_)) => Err(InputError::new(
-                "gemm",
-                "this calibration is of scans, not of matrix products",
-            )
-            .in_file(name)),
+            (Calibration::Gemm(_), None) => {
+                Err(InputError::new("gemm", "this calibration is of matrix products, give --gemm MxNxK").in_file(name))
+            }
+            (Calibration::Scan(_), Some(_)) => {
+                Err(InputError::new("gemm", "this calibration is of scans, not of matrix products").in_file(name))
+            }
             (Calibration::Scan(calibration), None) => match &self.targets {
                 Some(path) => self.many(&calibration, path),
                 None => {
                     let query = self.query()?;
                     let prediction = calibration.predict(&query)?;
-                    Ok(Report::new(
-                        prediction_json(&query, &prediction),
-                        prediction_text(&prediction),
-                    ))
+                    Ok(Report::new(prediction_json(&query, &prediction), prediction_text(&prediction)))
                 }
             },
         }
@@ -301,9 +216,7 @@ impl PredictArgs {
 
     fn query(&self) -> Result<Query, InputError> {
         fn given<T: Clone>(field: &str, value: &Option<T>) -> Result<T, InputError> {
-            value
-                .clone()
-                .ok_or_else(|| InputError::new(field, "missing"))
+            value.clone().ok_or_else(|| InputError::new(field, "missing"))
         }
         Ok(Query {
             o: given("occupancy", &self.occupancy)?,
@@ -326,42 +239,21 @@ impl PredictArgs {
             m: 0,
             blocks: 0,
             scans: 0.0,
-            assumptions: Assumptions {
-                curvature: self.curvature,
-                reference_error: self.reference_error,
-            },
+            assumptions: Assumptions { curvature: self.curvature, reference_error: self.reference_error },
         }
     }
 
-    fn many(
-        &self,
-        calibration: &ScanCalibration,
-        path: &std::path::Path,
-    ) -> Result<Report, InputError> {
+    fn many(&self, calibration: &ScanCalibration, path: &std::path::Path) -> Result<Report, InputError> {
         let name = path.display().to_string();
         let table = Table::parse(&read(path, "targets")?).map_err(|e| e.in_file(&name))?;
-        let queries = table
-            .targets(&self.template())
-            .map_err(|e| e.in_file(&name))?;
-        let mut text = format!(
-            "{:>4} {:>6} {:>3} {:>5} {:>9} {:>8} {:>10} {:>10}\n",
-            "o", "path", "d", "m", "N", "W", "K", "rho"
-        );
+        let queries = table.targets(&self.template()).map_err(|e| e.in_file(&name))?;
+        let mut text = format!("{:>4} {:>6} {:>3} {:>5} {:>9} {:>8} {:>10} {:>10}\n", "o", "path", "d", "m", "N", "W", "K", "rho");
         let mut rows = Vec::with_capacity(queries.len());
         for (row, query) in queries {
-            let prediction = calibration
-                .predict(&query)
-                .map_err(|e| e.in_file(&name).at_row(row))?;
+            let prediction = calibration.predict(&query).map_err(|e| e.in_file(&name).at_row(row))?;
             text += &format!(
                 "{:>4} {:>6} {:>3} {:>5} {:>9} {:>8} {:>10.4} {:>10.6}\n",
-                query.o,
-                query.path,
-                query.d,
-                query.m,
-                query.blocks,
-                query.scans,
-                prediction.k,
-                prediction.rho
+                query.o, query.path, query.d, query.m, query.blocks, query.scans, prediction.k, prediction.rho
             );
             rows.push(prediction_json(&query, &prediction));
         }
@@ -370,19 +262,12 @@ impl PredictArgs {
 
     fn gemm(&self, calibration: &GemmCalibration, shape: &str) -> Result<Report, InputError> {
         let wrong = || InputError::new("gemm", format!("'{shape}' is not a shape, write MxNxK"));
-        let dims: Vec<u64> = shape
-            .split('x')
-            .map(|part| part.parse().map_err(|_| wrong()))
-            .collect::<Result<_, _>>()?;
+        let dims: Vec<u64> = shape.split('x').map(|part| part.parse().map_err(|_| wrong())).collect::<Result<_, _>>()?;
         let &[m, n, k] = dims.as_slice() else {
             return Err(wrong());
         };
         let shape = GemmShape::new(m, n, k)?;
-        let query = GemmQuery {
-            device: self.device.clone(),
-            binary: self.binary.clone(),
-            shape,
-        };
+        let query = GemmQuery { device: self.device.clone(), binary: self.binary.clone(), shape };
         let found = calibration.predict(&query)?;
         let document = json!({
             "m": m, "n": n, "k_dim": k,
@@ -399,24 +284,9 @@ impl PredictArgs {
             "clamped": found.clamped,
         });
         let mut text = String::new();
-        line(
-            &mut text,
-            "K",
-            format!(
-                "{:.6} fills per round, {:.4} times the static {:.4}",
-                found.k, found.kappa, found.k0
-            ),
-        );
-        line(
-            &mut text,
-            "rho",
-            format!("{:.8} fill bytes per byte read", found.rho),
-        );
-        line(
-            &mut text,
-            "traffic",
-            format!("{:.0} bytes", found.traffic_bytes),
-        );
+        line(&mut text, "K", format!("{:.6} fills per round, {:.4} times the static {:.4}", found.k, found.kappa, found.k0));
+        line(&mut text, "rho", format!("{:.8} fill bytes per byte read", found.rho));
+        line(&mut text, "traffic", format!("{:.0} bytes", found.traffic_bytes));
         if found.clamped {
             line(&mut text, "held at the calibrated range", "yes");
         }
@@ -462,69 +332,29 @@ fn prediction_json(query: &Query, found: &Prediction) -> Value {
 
 fn prediction_text(found: &Prediction) -> String {
     let mut text = String::new();
-    line(
-        &mut text,
-        "K",
-        format!(
-            "{:.6} fills per round of {} workers",
-            found.k, found.workers
-        ),
-    );
-    line(
-        &mut text,
-        "rho",
-        format!("{:.8} fills per request", found.rho),
-    );
-    line(
-        &mut text,
-        "traffic",
-        format!(
-            "{:.0} bytes in {} rounds",
-            found.traffic_bytes, found.rounds
-        ),
-    );
+    line(&mut text, "K", format!("{:.6} fills per round of {} workers", found.k, found.workers));
+    line(&mut text, "rho", format!("{:.8} fills per request", found.rho));
+    line(&mut text, "traffic", format!("{:.0} bytes in {} rounds", found.traffic_bytes, found.rounds));
     line(&mut text, "execution class", found.class);
     for size in &found.sizes {
         let (low, high) = size.bracket;
-        let value = format!(
-            "weight {:.4}, references m = {low} and {high}, encoded {:.6}",
-            size.weight, size.encoded
-        );
+        let value = format!("weight {:.4}, references m = {low} and {high}, encoded {:.6}", size.weight, size.encoded);
         line(&mut text, &format!("at N = {}", size.blocks), value);
     }
-    let held = [
-        ("scans", found.clamped.scans),
-        ("compute", found.clamped.compute),
-        ("scan length", found.clamped.blocks),
-    ];
-    let held: Vec<&str> = held
-        .iter()
-        .filter(|(_, held)| *held)
-        .map(|(name, _)| *name)
-        .collect();
+    let held = [("scans", found.clamped.scans), ("compute", found.clamped.compute), ("scan length", found.clamped.blocks)];
+    let held: Vec<&str> = held.iter().filter(|(_, held)| *held).map(|(name, _)| *name).collect();
     if !held.is_empty() {
         line(&mut text, "held at the calibrated range", held.join(", "));
     }
     match found.certificate {
         Some(certificate) => {
-            let source = match (
-                certificate.curvature_estimated,
-                certificate.reference_error_estimated,
-            ) {
+            let source = match (certificate.curvature_estimated, certificate.reference_error_estimated) {
                 (false, false) => "",
                 _ => ", by estimated assumptions",
             };
-            line(
-                &mut text,
-                "error of K at most",
-                format!("{:.2} %{source}", 100.0 * certificate.relative_error),
-            );
+            line(&mut text, "error of K at most", format!("{:.2} %{source}", 100.0 * certificate.relative_error));
         }
-        None => line(
-            &mut text,
-            "error of K at most",
-            "unknown: outside the calibrated range, or no curvature known",
-        ),
+        None => line(&mut text, "error of K at most", "unknown: outside the calibrated range, or no curvature known"),
     }
     text
 }

@@ -6,10 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use l1forge_sim::pascal::plot::{Chart, Series};
 use l1forge_sim::pascal::simulate::min_steady;
-use l1forge_sim::pascal::{
-    Allocation, Check, Fraction, InputError, Pattern, Scan, StaticModel, check_capacity,
-    check_rounds, to_f64,
-};
+use l1forge_sim::pascal::{Allocation, Check, Fraction, InputError, Pattern, Scan, StaticModel, check_capacity, check_rounds, to_f64};
 use serde_json::{Value, json};
 
 use super::input::{ScanArgs, line, shown, shown_list};
@@ -27,20 +24,10 @@ pub struct StaticArgs {
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     rounds: Option<u64>,
     /// Ways of the set-associative baseline, at most its lines
-    #[arg(
-        long,
-        value_name = "A",
-        default_value_t = 8,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "A", default_value_t = 8, allow_negative_numbers = true)]
     ways: u64,
     /// Lines per block of the set-associative baseline
-    #[arg(
-        long,
-        value_name = "L",
-        default_value_t = 1,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "L", default_value_t = 1, allow_negative_numbers = true)]
     lines_per_block: u64,
     /// Check the closed forms against simulators over R rounds (2 N + 3 without --rounds); a difference is exit code 1
     #[arg(long)]
@@ -86,62 +73,19 @@ impl StaticArgs {
         });
 
         let mut text = String::new();
-        line(
-            &mut text,
-            "ring",
-            format!(
-                "N = {} blocks, M = {} workers, C = {capacity} blocks",
-                scan.blocks(),
-                scan.workers()
-            ),
-        );
+        line(&mut text, "ring", format!("N = {} blocks, M = {} workers, C = {capacity} blocks", scan.blocks(), scan.workers()));
         line(&mut text, "gaps", shown_list(model.gaps().in_ring_order()));
-        line(
-            &mut text,
-            "distinct phases, clusters",
-            format!("{}, {}", scan.distinct(), answer.clusters),
-        );
-        line(
-            &mut text,
-            "waterline theta, T*",
-            format!("{}, {} rounds", shown(&water.theta), water.t_star),
-        );
+        line(&mut text, "distinct phases, clusters", format!("{}, {}", scan.distinct(), answer.clusters));
+        line(&mut text, "waterline theta, T*", format!("{}, {} rounds", shown(&water.theta), water.t_star));
         line(&mut text, "K, slotted TTL", water.misses_per_round);
-        let scope = if bracket.applies {
-            ""
-        } else {
-            ", outside Theorem 3: upper end does not hold"
-        };
-        line(
-            &mut text,
-            "K, LRU",
-            format!(
-                "{}, bracket [{}, {}]{scope}",
-                answer.lru, bracket.lo, bracket.hi
-            ),
-        );
-        line(
-            &mut text,
-            "LRU reuse distances",
-            shown_list(model.profile().distances()),
-        );
-        line(
-            &mut text,
-            "K, every policy",
-            format!("at least {}", shown(&answer.policy_bypass)),
-        );
-        line(
-            &mut text,
-            "K, every forced policy",
-            format!("at least {}", shown(&answer.policy_forced)),
-        );
+        let scope = if bracket.applies { "" } else { ", outside Theorem 3: upper end does not hold" };
+        line(&mut text, "K, LRU", format!("{}, bracket [{}, {}]{scope}", answer.lru, bracket.lo, bracket.hi));
+        line(&mut text, "LRU reuse distances", shown_list(model.profile().distances()));
+        line(&mut text, "K, every policy", format!("at least {}", shown(&answer.policy_bypass)));
+        line(&mut text, "K, every forced policy", format!("at least {}", shown(&answer.policy_forced)));
         line(&mut text, "K, Che-IRM", shown(&answer.che));
         line(&mut text, "K, SDCM fully associative", answer.lru);
-        line(
-            &mut text,
-            "K, SDCM set-associative",
-            format!("exact {exact:.6}, normal {normal:.6}, {} ways", self.ways),
-        );
+        line(&mut text, "K, SDCM set-associative", format!("exact {exact:.6}, normal {normal:.6}, {} ways", self.ways));
 
         if let Some(rounds) = self.rounds {
             let cold = model.cold(capacity, check_rounds(rounds)?)?;
@@ -149,22 +93,10 @@ impl StaticArgs {
             document["cold_ttl_fills"] = json!(cold.ttl);
             document["cold_lru_misses"] = json!(cold.lru);
             document["cold_policy"] = policy_json(&cold.policy_bypass, &cold.policy_forced);
-            line(
-                &mut text,
-                &format!("first {rounds} rounds, TTL"),
-                format!("{} fills", cold.ttl),
-            );
-            line(
-                &mut text,
-                &format!("first {rounds} rounds, LRU"),
-                format!("{} misses", cold.lru),
-            );
+            line(&mut text, &format!("first {rounds} rounds, TTL"), format!("{} fills", cold.ttl));
+            line(&mut text, &format!("first {rounds} rounds, LRU"), format!("{} misses", cold.lru));
             let least = shown(&cold.policy_bypass);
-            line(
-                &mut text,
-                &format!("first {rounds} rounds, policies"),
-                format!("at least {least} misses"),
-            );
+            line(&mut text, &format!("first {rounds} rounds, policies"), format!("at least {least} misses"));
         }
         let mut outcome = Outcome::Success;
         if self.verify {
@@ -173,20 +105,14 @@ impl StaticArgs {
             document["checks"] = checks.iter().map(check_json).collect();
             for check in &checks {
                 let verdict = if check.holds { "ok" } else { "WRONG" };
-                let value = format!(
-                    "{} simulated, {} by the model: {verdict}",
-                    check.simulated, check.expected
-                );
+                let value = format!("{} simulated, {} by the model: {verdict}", check.simulated, check.expected);
                 line(&mut text, check.name, value);
             }
             if checks.iter().any(|check| !check.holds) {
                 outcome = Outcome::CheckFailed;
             }
         }
-        Ok(Report {
-            outcome,
-            ..Report::new(document, text)
-        })
+        Ok(Report { outcome, ..Report::new(document, text) })
     }
 }
 
@@ -219,44 +145,21 @@ impl BoundArgs {
             "retained": shares.iter().map(Fraction::to_string).collect::<Vec<_>>(),
         });
         let mut text = String::new();
-        line(
-            &mut text,
-            "K, every policy",
-            format!("at least {}", shown(&answer.policy_bypass)),
-        );
-        line(
-            &mut text,
-            "K, every forced policy",
-            format!("at least {}", shown(&answer.policy_forced)),
-        );
+        line(&mut text, "K, every policy", format!("at least {}", shown(&answer.policy_bypass)));
+        line(&mut text, "K, every forced policy", format!("at least {}", shown(&answer.policy_forced)));
         line(&mut text, "K, LRU", answer.lru);
-        line(
-            &mut text,
-            "K, slotted TTL",
-            answer.waterline.misses_per_round,
-        );
+        line(&mut text, "K, slotted TTL", answer.waterline.misses_per_round);
         for (w, (interval, share)) in intervals.iter().zip(&shares).enumerate().take(16) {
-            line(
-                &mut text,
-                &format!("worker {w}"),
-                format!("{interval} rounds between requests, retained {share}"),
-            );
+            line(&mut text, &format!("worker {w}"), format!("{interval} rounds between requests, retained {share}"));
         }
         if intervals.len() > 16 {
-            line(
-                &mut text,
-                "...",
-                format!("{} workers in all", intervals.len()),
-            );
+            line(&mut text, "...", format!("{} workers in all", intervals.len()));
         }
         let mut outcome = Outcome::Success;
         if let Some(limit) = self.min {
             let limit = simulated_rounds(limit, model.scan())?;
             let mut found = serde_json::Map::new();
-            let both = [
-                ("bypass", Allocation::Bypass, answer.policy_bypass),
-                ("forced", Allocation::Forced, answer.policy_forced),
-            ];
+            let both = [("bypass", Allocation::Bypass, answer.policy_bypass), ("forced", Allocation::Forced, answer.policy_forced)];
             for (name, allocation, bound) in both {
                 let steady = min_steady(model.scan(), capacity, allocation, limit)?;
                 let shown_min = match steady {
@@ -279,10 +182,7 @@ impl BoundArgs {
             }
             document["min"] = Value::Object(found);
         }
-        Ok(Report {
-            outcome,
-            ..Report::new(document, text)
-        })
+        Ok(Report { outcome, ..Report::new(document, text) })
     }
 }
 
@@ -292,12 +192,7 @@ pub struct CurveArgs {
     #[command(flatten)]
     scan: ScanArgs,
     /// Smallest capacity in blocks
-    #[arg(
-        long,
-        value_name = "C",
-        default_value_t = 1,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "C", default_value_t = 1, allow_negative_numbers = true)]
     from: u64,
     /// Largest capacity in blocks; N without it
     #[arg(long, value_name = "C", allow_negative_numbers = true)]
@@ -306,12 +201,7 @@ pub struct CurveArgs {
     #[arg(long, value_name = "BLOCKS", allow_negative_numbers = true)]
     step: Option<u64>,
     /// Ways of the set-associative baseline
-    #[arg(
-        long,
-        value_name = "A",
-        default_value_t = 8,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "A", default_value_t = 8, allow_negative_numbers = true)]
     ways: u64,
     /// Draw the curve
     #[arg(long, value_name = "FILE.svg")]
@@ -323,24 +213,15 @@ impl CurveArgs {
         let model = StaticModel::new(self.scan.scan()?);
         let n = model.scan().blocks();
         let from = check_capacity(self.from).map_err(|e| InputError::new("from", e.message()))?;
-        let to =
-            check_capacity(self.to.unwrap_or(n)).map_err(|e| InputError::new("to", e.message()))?;
+        let to = check_capacity(self.to.unwrap_or(n)).map_err(|e| InputError::new("to", e.message()))?;
         if to < from {
-            return Err(InputError::new(
-                "to",
-                format!("{to} is below the smallest capacity, {from}"),
-            ));
+            return Err(InputError::new("to", format!("{to} is below the smallest capacity, {from}")));
         }
         let step = self.step.unwrap_or_else(|| ((to - from) / 64).max(1));
         if step == 0 || (to - from) / step > 1 << 20 {
-            return Err(InputError::new(
-                "step",
-                format!("{step} makes no curve of at most {} points", 1 << 20),
-            ));
+            return Err(InputError::new("step", format!("{step} makes no curve of at most {} points", 1 << 20)));
         }
-        let mut capacities: Vec<u64> = (from..=to)
-            .step_by(usize::try_from(step).unwrap_or(usize::MAX))
-            .collect();
+        let mut capacities: Vec<u64> = (from..=to).step_by(usize::try_from(step).unwrap_or(usize::MAX)).collect();
         if capacities.last() != Some(&to) {
             capacities.push(to);
         }
@@ -354,10 +235,7 @@ impl CurveArgs {
         for &capacity in &capacities {
             let answer = model.query(capacity)?;
             let (sdcm, _) = model.sdcm(capacity, self.ways, 1)?;
-            let (theta, bypass) = (
-                to_f64(&answer.waterline.theta),
-                to_f64(&answer.policy_bypass),
-            );
+            let (theta, bypass) = (to_f64(&answer.waterline.theta), to_f64(&answer.policy_bypass));
             let (forced, che) = (to_f64(&answer.policy_forced), to_f64(&answer.che));
             for (series, y) in drawn.iter_mut().zip([bypass, sdcm, che]) {
                 series.push((capacity as f64, y));
@@ -379,10 +257,7 @@ impl CurveArgs {
             }));
         }
         let steps = |steps: Vec<l1forge_sim::pascal::Step>| -> Vec<Value> {
-            steps
-                .iter()
-                .map(|step| json!({"capacity": step.capacity, "k": step.misses_per_round}))
-                .collect()
+            steps.iter().map(|step| json!({"capacity": step.capacity, "k": step.misses_per_round})).collect()
         };
         let document = json!({
             "workers": model.scan().workers(),
@@ -396,23 +271,12 @@ impl CurveArgs {
             let within = |steps: Vec<l1forge_sim::pascal::Step>| -> Vec<(f64, f64)> {
                 // The exact corners inside the range, and its two ends.
                 let value = |c: u64| l1forge_sim::pascal::at_capacity(&steps, c) as f64;
-                let inside = steps
-                    .iter()
-                    .map(|s| s.capacity)
-                    .filter(|c| *c > from && *c < to);
-                [from]
-                    .into_iter()
-                    .chain(inside)
-                    .chain([to])
-                    .map(|c| (c as f64, value(c)))
-                    .collect()
+                let inside = steps.iter().map(|s| s.capacity).filter(|c| *c > from && *c < to);
+                [from].into_iter().chain(inside).chain([to]).map(|c| (c as f64, value(c))).collect()
             };
             let [bypass, sdcm, che] = drawn;
             let chart = Chart {
-                title: format!(
-                    "Fills per round over capacity, N = {n}, M = {}",
-                    model.scan().workers()
-                ),
+                title: format!("Fills per round over capacity, N = {n}, M = {}", model.scan().workers()),
                 x_label: "capacity C (blocks)".to_string(),
                 y_label: "fills per round K".to_string(),
                 log_x: false,
@@ -444,12 +308,7 @@ pub struct SpacingArgs {
     #[arg(long, value_name = "C", allow_negative_numbers = true)]
     capacity: u64,
     /// Smallest spacing of two neighbours in blocks
-    #[arg(
-        long,
-        value_name = "G",
-        default_value_t = 0,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "G", default_value_t = 0, allow_negative_numbers = true)]
     from: u64,
     /// Largest spacing in blocks; N / M without it
     #[arg(long, value_name = "G", allow_negative_numbers = true)]
@@ -462,15 +321,9 @@ pub struct SpacingArgs {
 impl SpacingArgs {
     pub(super) fn report(&self) -> Result<Report, InputError> {
         let capacity = check_capacity(self.capacity)?;
-        let to = self
-            .to
-            .unwrap_or(self.blocks / (self.workers as u64).max(1));
+        let to = self.to.unwrap_or(self.blocks / (self.workers as u64).max(1));
         if to < self.from || to - self.from > 1 << 16 {
-            let message = format!(
-                "{to} makes no range of at most {} spacings from {}",
-                1 << 16,
-                self.from
-            );
+            let message = format!("{to} makes no range of at most {} spacings from {}", 1 << 16, self.from);
             return Err(InputError::new("to", message));
         }
         let mut text = format!(
@@ -480,22 +333,12 @@ impl SpacingArgs {
         let mut points = Vec::new();
         let mut drawn: [Vec<(f64, f64)>; 4] = Default::default();
         for spacing in self.from..=to {
-            let last =
-                StaticModel::new(Pattern::Spaced(spacing).place(self.blocks, self.workers, 0)?);
-            let first = StaticModel::new(Pattern::SpacedReversed(spacing).place(
-                self.blocks,
-                self.workers,
-                0,
-            )?);
+            let last = StaticModel::new(Pattern::Spaced(spacing).place(self.blocks, self.workers, 0)?);
+            let first = StaticModel::new(Pattern::SpacedReversed(spacing).place(self.blocks, self.workers, 0)?);
             let answer = last.query(capacity)?;
             let reversed = first.query(capacity)?.lru;
             let bypass = to_f64(&answer.policy_bypass);
-            let row = [
-                answer.waterline.misses_per_round as f64,
-                answer.lru as f64,
-                reversed as f64,
-                bypass,
-            ];
+            let row = [answer.waterline.misses_per_round as f64, answer.lru as f64, reversed as f64, bypass];
             for (series, y) in drawn.iter_mut().zip(row) {
                 series.push((spacing as f64, y));
             }
@@ -523,10 +366,7 @@ impl SpacingArgs {
         if let Some(path) = &self.svg {
             let [by_gap_law, lru_last, lru_first, bypass] = drawn;
             let chart = Chart {
-                title: format!(
-                    "Fills per round over the spacing of neighbours, N = {}, M = {}, C = {capacity}",
-                    self.blocks, self.workers
-                ),
+                title: format!("Fills per round over the spacing of neighbours, N = {}, M = {}, C = {capacity}", self.blocks, self.workers),
                 x_label: "spacing of neighbouring workers (blocks)".to_string(),
                 y_label: "fills per round K".to_string(),
                 log_x: false,
@@ -548,10 +388,7 @@ impl SpacingArgs {
 fn simulated_rounds(rounds: u64, scan: &Scan) -> Result<u64, InputError> {
     let limit = (1 << 33) / scan.workers() as u64;
     if rounds == 0 || rounds > limit {
-        return Err(InputError::new(
-            "rounds",
-            format!("{rounds} cannot be simulated, legal values are 1 to {limit}"),
-        ));
+        return Err(InputError::new("rounds", format!("{rounds} cannot be simulated, legal values are 1 to {limit}")));
     }
     Ok(rounds)
 }

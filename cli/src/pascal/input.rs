@@ -40,36 +40,17 @@ impl ScanArgs {
     /// The scan, with every mistake named.
     pub fn scan(&self) -> Result<Scan, InputError> {
         if self.workers == Some(0) {
-            return Err(InputError::new(
-                "workers",
-                "0 workers, at least one is needed",
-            ));
+            return Err(InputError::new("workers", "0 workers, at least one is needed"));
         }
         let phases = match &self.phases {
-            PhaseArgs {
-                phases: Some(list), ..
-            } => parse_list(list)?,
-            PhaseArgs {
-                phases_file: Some(path),
-                ..
-            } => return self.scan_of_file(path),
-            PhaseArgs {
-                pattern: Some(pattern),
-                seed,
-                ..
-            } => {
-                let workers = self.workers.ok_or_else(|| {
-                    InputError::new("workers", "a pattern needs the number of workers")
-                })?;
-                return pattern
-                    .parse::<Pattern>()?
-                    .place(self.blocks, workers, *seed);
+            PhaseArgs { phases: Some(list), .. } => parse_list(list)?,
+            PhaseArgs { phases_file: Some(path), .. } => return self.scan_of_file(path),
+            PhaseArgs { pattern: Some(pattern), seed, .. } => {
+                let workers = self.workers.ok_or_else(|| InputError::new("workers", "a pattern needs the number of workers"))?;
+                return pattern.parse::<Pattern>()?.place(self.blocks, workers, *seed);
             }
             _ => {
-                return Err(InputError::new(
-                    "phases",
-                    "no phases, give --phases, --phases-file or --pattern",
-                ));
+                return Err(InputError::new("phases", "no phases, give --phases, --phases-file or --pattern"));
             }
         };
         self.check_count(phases.len())?;
@@ -78,18 +59,12 @@ impl ScanArgs {
 
     fn scan_of_file(&self, path: &Path) -> Result<Scan, InputError> {
         let name = path.display().to_string();
-        let entries =
-            parse_phase_file(&read(path, "phases-file")?).map_err(|e| e.in_file(&name))?;
-        self.check_count(entries.len())
-            .map_err(|e| e.in_file(&name))?;
+        let entries = parse_phase_file(&read(path, "phases-file")?).map_err(|e| e.in_file(&name))?;
+        self.check_count(entries.len()).map_err(|e| e.in_file(&name))?;
         let phases = entries.iter().map(|entry| entry.1).collect();
         Scan::new(self.blocks, phases).map_err(|e| {
             // The row of the phase that is wrong, if it is one phase.
-            let index = e
-                .field()
-                .strip_prefix("phases[")
-                .and_then(|i| i.strip_suffix(']'))
-                .and_then(|i| i.parse::<usize>().ok());
+            let index = e.field().strip_prefix("phases[").and_then(|i| i.strip_suffix(']')).and_then(|i| i.parse::<usize>().ok());
             let located = e.clone().in_file(&name);
             index.map_or(located.clone(), |i| located.at_row(entries[i].0))
         })
@@ -97,10 +72,9 @@ impl ScanArgs {
 
     fn check_count(&self, phases: usize) -> Result<(), InputError> {
         match self.workers {
-            Some(workers) if workers != phases => Err(InputError::new(
-                "workers",
-                format!("{workers} workers, but there are {phases} phases"),
-            )),
+            Some(workers) if workers != phases => {
+                Err(InputError::new("workers", format!("{workers} workers, but there are {phases} phases")))
+            }
             _ => Ok(()),
         }
     }
@@ -108,66 +82,41 @@ impl ScanArgs {
 
 fn parse_list(list: &str) -> Result<Vec<u64>, InputError> {
     if list.trim().is_empty() {
-        return Err(InputError::new(
-            "phases",
-            "no phases, at least one worker is needed",
-        ));
+        return Err(InputError::new("phases", "no phases, at least one worker is needed"));
     }
-    list.split(',')
-        .enumerate()
-        .map(|(w, text)| parse_phase(w, text.trim()))
-        .collect()
+    list.split(',').enumerate().map(|(w, text)| parse_phase(w, text.trim())).collect()
 }
 
 fn parse_phase(worker: usize, text: &str) -> Result<u64, InputError> {
-    text.parse().map_err(|_| {
-        InputError::new(
-            format!("phases[{worker}]"),
-            format!("'{text}' is not a whole number of blocks of at least 0"),
-        )
-    })
+    text.parse()
+        .map_err(|_| InputError::new(format!("phases[{worker}]"), format!("'{text}' is not a whole number of blocks of at least 0")))
 }
 
 /// The phases of a file, each with its line, or its place in a JSON list.
 fn parse_phase_file(text: &str) -> Result<Vec<(u64, u64)>, InputError> {
     let mut phases = Vec::new();
     if text.trim_start().starts_with('[') {
-        let list: Vec<Value> = serde_json::from_str(text)
-            .map_err(|e| InputError::new("phases", format!("not a JSON list: {e}")))?;
+        let list: Vec<Value> = serde_json::from_str(text).map_err(|e| InputError::new("phases", format!("not a JSON list: {e}")))?;
         for (row, value) in (1..).zip(list) {
-            phases.push((
-                row,
-                parse_phase(phases.len(), &value.to_string()).map_err(|e| e.at_row(row))?,
-            ));
+            phases.push((row, parse_phase(phases.len(), &value.to_string()).map_err(|e| e.at_row(row))?));
         }
     } else {
         for (row, line) in (1..).zip(text.lines()) {
             let content = line.split('#').next().unwrap_or_default();
-            for word in content
-                .split([',', ' ', '\t', ';'])
-                .filter(|word| !word.is_empty())
-            {
-                phases.push((
-                    row,
-                    parse_phase(phases.len(), word).map_err(|e| e.at_row(row))?,
-                ));
+            for word in content.split([',', ' ', '\t', ';']).filter(|word| !word.is_empty()) {
+                phases.push((row, parse_phase(phases.len(), word).map_err(|e| e.at_row(row))?));
             }
         }
     }
     if phases.is_empty() {
-        return Err(InputError::new(
-            "phases",
-            "no phases, at least one worker is needed",
-        ));
+        return Err(InputError::new("phases", "no phases, at least one worker is needed"));
     }
     Ok(phases)
 }
 
 /// A file that the user named.
 pub fn read(path: &Path, field: &str) -> Result<String, InputError> {
-    std::fs::read_to_string(path).map_err(|e| {
-        InputError::new(field, format!("cannot read: {e}")).in_file(path.display().to_string())
-    })
+    std::fs::read_to_string(path).map_err(|e| InputError::new(field, format!("cannot read: {e}")).in_file(path.display().to_string()))
 }
 
 /// A list of whole numbers separated by commas.
@@ -175,34 +124,20 @@ pub fn numbers(field: &str, list: &str) -> Result<Vec<u64>, InputError> {
     list.split(',')
         .map(|text| {
             let text = text.trim();
-            text.parse().map_err(|_| {
-                InputError::new(
-                    field,
-                    format!("'{text}' is not a whole number of at least 0"),
-                )
-            })
+            text.parse().map_err(|_| InputError::new(field, format!("'{text}' is not a whole number of at least 0")))
         })
         .collect()
 }
 
 /// A fraction with its float, for people.
 pub fn shown(value: &Fraction) -> String {
-    if value.is_integer() {
-        value.to_string()
-    } else {
-        format!("{value} ({:.6})", to_f64(value))
-    }
+    if value.is_integer() { value.to_string() } else { format!("{value} ({:.6})", to_f64(value)) }
 }
 
 /// A list of whole numbers, cut where it gets long.
 pub fn shown_list(values: &[u64]) -> String {
     const MOST: usize = 16;
-    let mut text = values
-        .iter()
-        .take(MOST)
-        .map(u64::to_string)
-        .collect::<Vec<_>>()
-        .join(" ");
+    let mut text = values.iter().take(MOST).map(u64::to_string).collect::<Vec<_>>().join(" ");
     if values.len() > MOST {
         text += &format!(" ... ({} in all)", values.len());
     }
@@ -220,35 +155,13 @@ mod tests {
 
     #[test]
     fn phase_files_of_every_form() {
-        let values = |text: &str| {
-            parse_phase_file(text)
-                .unwrap()
-                .iter()
-                .map(|entry| entry.1)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(
-            values("0, 4\n# remark\n7 8\t9;10 # more\n"),
-            [0, 4, 7, 8, 9, 10]
-        );
+        let values = |text: &str| parse_phase_file(text).unwrap().iter().map(|entry| entry.1).collect::<Vec<_>>();
+        assert_eq!(values("0, 4\n# remark\n7 8\t9;10 # more\n"), [0, 4, 7, 8, 9, 10]);
         assert_eq!(values(" [0, 4,\n 7]"), [0, 4, 7]);
         let rows = |text: &str| parse_phase_file(text).unwrap_err();
-        assert_eq!(
-            rows("0\n\n1 x").to_string(),
-            "row 3: phases[2]: 'x' is not a whole number of blocks of at least 0"
-        );
-        assert_eq!(
-            (rows("[0, -1]").row(), rows("[0, 1.5]").row()),
-            (Some(2), Some(2))
-        );
-        assert_eq!(
-            (
-                rows("# none\n").field(),
-                rows("").field(),
-                rows("[").field()
-            ),
-            ("phases", "phases", "phases")
-        );
+        assert_eq!(rows("0\n\n1 x").to_string(), "row 3: phases[2]: 'x' is not a whole number of blocks of at least 0");
+        assert_eq!((rows("[0, -1]").row(), rows("[0, 1.5]").row()), (Some(2), Some(2)));
+        assert_eq!((rows("# none\n").field(), rows("").field(), rows("[").field()), ("phases", "phases", "phases"));
     }
 
     #[test]

@@ -122,7 +122,8 @@ fn hash_indices(c: &Context, m: &mut ModuleBuilder, bases: &[Expr], hash: &HashM
             continue;
         }
         let terms = factors.iter().zip(bases).filter(|(f, _)| **f > 0);
-        let terms: Vec<Expr> = terms.map(|(f, base)| if *f == 1 { base.clone() } else { base.mul_const(u64::from(*f)).trunc(hash.g_bits) }).collect();
+        let terms: Vec<Expr> =
+            terms.map(|(f, base)| if *f == 1 { base.clone() } else { base.mul_const(u64::from(*f)).trunc(hash.g_bits) }).collect();
         let g = m.wire(&format!("g{i}"), Expr::add_all(terms)).doc(&format!("hash {i}"));
         let rest = hash.remaining_bits;
         let row = if rest == 0 {
@@ -130,7 +131,12 @@ fn hash_indices(c: &Context, m: &mut ModuleBuilder, bases: &[Expr], hash: &HashM
         } else if hash.hash_rows.is_power_of_two() {
             g.bits(0, rest).resize(c.rw)
         } else {
-            let scaled = m.wire(&format!("scaled{i}"), g.bits(0, rest).zext(rest + value_width(u64::from(hash.hash_rows - 1))).mul_const(u64::from(hash.hash_rows))).doc("range reduction: the row is the upper part");
+            let scaled = m
+                .wire(
+                    &format!("scaled{i}"),
+                    g.bits(0, rest).zext(rest + value_width(u64::from(hash.hash_rows - 1))).mul_const(u64::from(hash.hash_rows)),
+                )
+                .doc("range reduction: the row is the upper part");
             m.mark_unused(scaled.bits(0, rest));
             scaled.bits(rest, scaled.width() - rest).resize(c.rw)
         };

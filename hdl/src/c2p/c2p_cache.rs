@@ -62,7 +62,10 @@ impl Ports {
             stream_last: m.input("stream_last_i", 1, "last beat of the rebuild"),
             fill_valid: m.input("fill_valid_i", n, "a line from L2 has been filled into the L1 of SM s"),
             fill_tag: m.input("fill_tag_i", n * c.t, "its tag"),
-            debug: c.config.debug_port.then(|| (m.input("debug_valid_i", 1, "debug read"), m.input("debug_index_i", c.x, "index {bank, row} to read"))),
+            debug: c
+                .config
+                .debug_port
+                .then(|| (m.input("debug_valid_i", 1, "debug read"), m.input("debug_index_i", c.x, "index {bank, row} to read"))),
         }
     }
 }
@@ -102,7 +105,11 @@ pub(super) fn module(c: &Context) -> Built {
     let outcome_id_o = m.output("outcome_id_o", n * c.i, "id of the miss");
     let outcome_remote_o = m.output("outcome_remote_o", n, "a remote L1 holds the line");
     let outcome_source_o = m.output("outcome_source_o", n * c.s, "that SM, 0 unless remote");
-    let outcome_reason_o = m.output("outcome_reason_o", n * reason::BITS, "0 remote, else why L2: 1 no candidate, 2 all missed, 3 busy, 4 queue full, 5 disabled");
+    let outcome_reason_o = m.output(
+        "outcome_reason_o",
+        n * reason::BITS,
+        "0 remote, else why L2: 1 no candidate, 2 all missed, 3 busy, 4 queue full, 5 disabled",
+    );
     let probe_valid_o = m.output("probe_valid_o", n, "probe for the L1 of SM s");
     let probe_tag_o = m.output("probe_tag_o", n * c.t, "tag to look for");
     let probe_requester_o = m.output("probe_requester_o", n * c.s, "SM that asks");

@@ -37,9 +37,10 @@ pub(super) fn module(c: &Context) -> Built {
     let index = m.input("lookup_index_i", all * c.x, "its index {bank, row}");
     let slot = m.input("lookup_slot_i", all * c.l, "its query slot, returned with the row");
     let read_data = m.input("read_data_i", copies * b * n, "row read in the cycle before, by copy*BANKS + bank");
-    let debug = c.config.debug_port.then(|| {
-        (m.input("debug_valid_i", 1, "debug read"), m.input("debug_index_i", c.x, "index {bank, row} to read"))
-    });
+    let debug = c
+        .config
+        .debug_port
+        .then(|| (m.input("debug_valid_i", 1, "debug read"), m.input("debug_index_i", c.x, "index {bank, row} to read")));
     let ready_o = m.output("lookup_ready_o", all, "the lookup is granted");
     let row_valid_o = m.output("row_valid_o", all, "the row of port p");
     let row_slot_o = m.output("row_slot_o", all * c.l, "its query slot");
@@ -82,7 +83,9 @@ pub(super) fn module(c: &Context) -> Built {
         reads.push(part.read_valid);
         read_rows.push(part.read_row);
     }
-    let unwrap = |list: Vec<Option<Expr>>| Expr::concat_lsb_first(list.into_iter().map(|e| e.unwrap_or_else(|| unreachable!("every port reads a copy"))).collect::<Vec<_>>());
+    let unwrap = |list: Vec<Option<Expr>>| {
+        Expr::concat_lsb_first(list.into_iter().map(|e| e.unwrap_or_else(|| unreachable!("every port reads a copy"))).collect::<Vec<_>>())
+    };
     m.section("Ports in their own order");
     let ready = m.wire("ready", unwrap(granted));
     m.assign(&ready_o, &ready);
@@ -178,7 +181,10 @@ impl Group {
         let which = m.net(&name("copy"), n * copy_width).doc("copy that serves each lookup");
         m.comb_for("p", n, |block, p| {
             let at = bank.elem(p, bank_width);
-            let (rows, valids) = (if b == 1 { picks_row.clone() } else { picks_row.elem(&at, picks * c.rw) }, if b == 1 { picks_valid.clone() } else { picks_valid.elem(&at, picks) });
+            let (rows, valids) = (
+                if b == 1 { picks_row.clone() } else { picks_row.elem(&at, picks * c.rw) },
+                if b == 1 { picks_valid.clone() } else { picks_valid.elem(&at, picks) },
+            );
             let mut value = Expr::zeros(copy_width);
             for j in (0..picks).rev() {
                 let here = valids.bit(j) & rows.elem(j, c.rw).eq(row.elem(p, c.rw));

@@ -8,7 +8,8 @@ use std::rc::Rc;
 /// The arbiter of one target.
 fn target(c: &Context) -> Result<Rc<crate::rtl::Module>, crate::rtl::RtlError> {
     let n = c.n;
-    let mut m = c.clocked("probe_target_arbiter", &format!("One probe target: round robin over the offers of {n} SMs."), "combinational grant");
+    let mut m =
+        c.clocked("probe_target_arbiter", &format!("One probe target: round robin over the offers of {n} SMs."), "combinational grant");
     m.repeated();
     m.note("SMS", n);
     let req = m.input("req_i", n, "SM s offers a probe for this target");

@@ -19,28 +19,17 @@ pub struct Fifo {
 impl Fifo {
     /// A queue of `depth` entries of `width` bits without flush and level.
     pub fn new(width: u32, depth: u32) -> Self {
-        Fifo {
-            width,
-            depth,
-            flush: false,
-            level: false,
-        }
+        Fifo { width, depth, flush: false, level: false }
     }
 
     /// Adds the input `flush_i`.
     pub fn with_flush(self) -> Self {
-        Fifo {
-            flush: true,
-            ..self
-        }
+        Fifo { flush: true, ..self }
     }
 
     /// Adds the output `level_o`.
     pub fn with_level(self) -> Self {
-        Fifo {
-            level: true,
-            ..self
-        }
+        Fifo { level: true, ..self }
     }
 
     /// Name of the module.
@@ -103,16 +92,8 @@ pub fn queue(m: &mut ModuleBuilder, name: &str, from: Source, depth: u32) -> Res
 /// # Errors
 /// None for sizes from 1; the signature is that of every generator.
 pub fn fifo(opts: RtlOptions, shape: Fifo) -> Result<Rc<Module>, RtlError> {
-    let Fifo {
-        width,
-        depth,
-        flush,
-        level,
-    } = shape;
-    assert!(
-        width >= 1 && depth >= 1,
-        "a queue of {depth} entries of {width} bits"
-    );
+    let Fifo { width, depth, flush, level } = shape;
+    assert!(width >= 1 && depth >= 1, "a queue of {depth} entries of {width} bits");
     let mut m = opts.module(&shape.name());
     m.purpose(
         "First-in first-out queue. Both handshakes come from registers: ready_o does not depend on ready_i and valid_o \
@@ -132,10 +113,7 @@ pub fn fifo(opts: RtlOptions, shape: Fifo) -> Result<Rc<Module>, RtlError> {
 
     let wc = value_width(u64::from(depth));
     let count = m.reg("count_q", wc).doc("entries held");
-    let mem = m
-        .reg("mem_q", depth * width)
-        .no_reset()
-        .doc("entries, slot 0 in the low bits");
+    let mem = m.reg("mem_q", depth * width).no_reset().doc("entries, slot 0 in the low bits");
     let room = m.wire("room", count.ne(depth));
     let some = m.wire("some", count.ne(0));
     let push = m.wire("push", &valid_i & &room);
@@ -168,25 +146,13 @@ pub fn fifo(opts: RtlOptions, shape: Fifo) -> Result<Rc<Module>, RtlError> {
         }
         mem.at(&write, width).next_when(&push, &data_i);
         m.assign(&data_o, mem.elem(&read, width));
-        m.assert(
-            "write_in_range_A",
-            write.le(depth - 1),
-            "the write pointer names a slot that exists",
-        );
-        m.assert(
-            "read_in_range_A",
-            read.le(depth - 1),
-            "the read pointer names a slot that exists",
-        );
+        m.assert("write_in_range_A", write.le(depth - 1), "the write pointer names a slot that exists");
+        m.assert("read_in_range_A", read.le(depth - 1), "the read pointer names a slot that exists");
     }
     if level {
         let level_o = m.output("level_o", wc, "entries held");
         m.assign(&level_o, &count);
     }
-    m.assert(
-        "no_overflow_A",
-        count.le(depth),
-        "never more entries than slots",
-    );
+    m.assert("no_overflow_A", count.le(depth), "never more entries than slots");
     m.finish()
 }

@@ -117,13 +117,7 @@ impl Sink {
         for (name, _) in fields {
             self.0.field(name);
         }
-        assert!(
-            fields.len() == self.0.fields.len(),
-            "channel {} has {} fields, {} given",
-            self.0.name,
-            self.0.fields.len(),
-            fields.len()
-        );
+        assert!(fields.len() == self.0.fields.len(), "channel {} has {} fields, {} given", self.0.name, self.0.fields.len(), fields.len());
         for (name, value) in fields {
             m.assign(self.0.field(name), *value);
         }

@@ -67,9 +67,7 @@ fn bit(b: bool) -> Bits {
 
 /// Shift amounts beyond `u32` shift everything out.
 fn amount(b: &Bits) -> u32 {
-    b.to_u64()
-        .and_then(|v| u32::try_from(v).ok())
-        .unwrap_or(u32::MAX)
+    b.to_u64().and_then(|v| u32::try_from(v).ok()).unwrap_or(u32::MAX)
 }
 
 fn combine(op: NaryOp, a: &Bits, b: &Bits) -> Bits {
@@ -148,16 +146,12 @@ fn eval(e: &Expr, env: &Env, memo: &mut HashMap<*const Node, Bits>) -> Bits {
         Kind::Popcount(x) => Bits::from_u64(w, u64::from(ev(x).count_ones())),
         Kind::OneHotMux { sel, bus } => {
             let (sel, bus) = (ev(sel), ev(bus));
-            (0..sel.width())
-                .filter(|i| sel.bit(*i))
-                .fold(Bits::zero(w), |a, i| a.or(&bus.slice(i * w, w)))
+            (0..sel.width()).filter(|i| sel.bit(*i)).fold(Bits::zero(w), |a, i| a.or(&bus.slice(i * w, w)))
         }
         Kind::ReduceElems(op, bus) => {
             let bus = ev(bus);
             let parts: Vec<Bits> = (0..bus.width() / w).map(|i| bus.slice(i * w, w)).collect();
-            parts[1..]
-                .iter()
-                .fold(parts[0].clone(), |a, b| combine(*op, &a, b))
+            parts[1..].iter().fold(parts[0].clone(), |a, b| combine(*op, &a, b))
         }
         Kind::Case { sel, arms, default } => {
             let s = ev(sel);

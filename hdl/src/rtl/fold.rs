@@ -43,14 +43,9 @@ pub(crate) fn fold(width: u32, kind: Kind) -> Result<Expr, Kind> {
         },
         Kind::Concat(parts) => concat(parts),
         Kind::Sel { ref base, .. } if is_zero(base) => Ok(Expr::zeros(width)),
-        Kind::OneHotMux { ref sel, ref bus } if is_zero(sel) || is_zero(bus) => {
-            Ok(Expr::zeros(width))
-        }
+        Kind::OneHotMux { ref sel, ref bus } if is_zero(sel) || is_zero(bus) => Ok(Expr::zeros(width)),
         Kind::Case { sel, arms, default } => match sel.as_lit() {
-            Some(s) => Ok(arms
-                .into_iter()
-                .find(|a| a.0 == *s)
-                .map_or(default, |a| a.1)),
+            Some(s) => Ok(arms.into_iter().find(|a| a.0 == *s).map_or(default, |a| a.1)),
             None => Err(Kind::Case { sel, arms, default }),
         },
         other => Err(other),
@@ -76,11 +71,7 @@ fn nary(width: u32, op: NaryOp, parts: Vec<Expr>) -> Result<Expr, Kind> {
     if parts.iter().all(|p| p.as_lit().is_none()) {
         return Err(Kind::Nary(op, parts));
     }
-    let identity = if op == NaryOp::And {
-        Bits::ones(width)
-    } else {
-        Bits::zero(width)
-    };
+    let identity = if op == NaryOp::And { Bits::ones(width) } else { Bits::zero(width) };
     let mut constant = identity.clone();
     let mut rest = Vec::with_capacity(parts.len());
     for p in parts {
@@ -126,12 +117,8 @@ fn compare(op: CmpOp, a: &Expr, b: &Expr) -> Option<bool> {
         CmpOp::Ne => (always_less || always_greater).then_some(true),
         CmpOp::Lt => always_less.then_some(true).or(never_less.then_some(false)),
         CmpOp::Ge => never_less.then_some(true).or(always_less.then_some(false)),
-        CmpOp::Gt => always_greater
-            .then_some(true)
-            .or(never_greater.then_some(false)),
-        CmpOp::Le => never_greater
-            .then_some(true)
-            .or(always_greater.then_some(false)),
+        CmpOp::Gt => always_greater.then_some(true).or(never_greater.then_some(false)),
+        CmpOp::Le => never_greater.then_some(true).or(always_greater.then_some(false)),
     }
 }
 
@@ -164,8 +151,7 @@ fn shift(a: &Expr, n: &Expr) -> Option<Expr> {
 /// Joins neighbouring constants, also those of padded parts.
 fn concat(parts: Vec<Expr>) -> Result<Expr, Kind> {
     let constant = |e: &Expr| e.as_lit().is_some();
-    let nested =
-        |e: &Expr| matches!(e.kind(), Kind::Concat(v) if v.len() <= 4 && v.iter().any(constant));
+    let nested = |e: &Expr| matches!(e.kind(), Kind::Concat(v) if v.len() <= 4 && v.iter().any(constant));
     if !parts.windows(2).any(|w| constant(&w[0]) && constant(&w[1])) && !parts.iter().any(nested) {
         return Err(Kind::Concat(parts));
     }
@@ -219,10 +205,7 @@ mod tests {
         assert_eq!((&x + 0).to_string(), "x_i");
         assert_eq!(Expr::lit(1, 1).mux(&x, 3).to_string(), "x_i");
         assert_eq!((!!&x).to_string(), "x_i");
-        assert_eq!(
-            lit(&Expr::lit(2, 1).select([(1, Expr::lit(4, 7))], &x)),
-            Some(7)
-        );
+        assert_eq!(lit(&Expr::lit(2, 1).select([(1, Expr::lit(4, 7))], &x)), Some(7));
         assert!(lit(&c.mux(&x, 3)).is_none());
         assert_eq!(lit(&x.zext(6).lt(16)), Some(1));
         assert_eq!(lit(&x.zext(6).eq(16)), Some(0));

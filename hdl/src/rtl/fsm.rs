@@ -28,9 +28,7 @@ pub struct StateMoves<'a> {
 impl Fsm {
     #[track_caller]
     fn constant(&self, state: &str) -> &Expr {
-        let Some(s) = self.states.iter().find(|s| s.0 == state) else {
-            panic!("{} has no state {state}", self.name)
-        };
+        let Some(s) = self.states.iter().find(|s| s.0 == state) else { panic!("{} has no state {state}", self.name) };
         &s.1
     }
 

@@ -16,10 +16,7 @@ pub struct LoopVar(pub(crate) Rc<LoopVarData>);
 
 impl LoopVar {
     pub(crate) fn new(name: &str, count: u32) -> Self {
-        LoopVar(Rc::new(LoopVarData {
-            name: name.to_owned(),
-            count,
-        }))
+        LoopVar(Rc::new(LoopVarData { name: name.to_owned(), count }))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -70,22 +67,11 @@ impl Affine {
     }
 
     pub(crate) fn plus(&self, c: i64) -> Self {
-        Affine {
-            terms: self.terms.clone(),
-            c: self.c + c,
-        }
+        Affine { terms: self.terms.clone(), c: self.c + c }
     }
 
     pub(crate) fn times(&self, k: i64) -> Self {
-        Affine {
-            terms: self
-                .terms
-                .iter()
-                .map(|(v, c)| (v.clone(), c * k))
-                .filter(|t| t.1 != 0)
-                .collect(),
-            c: self.c * k,
-        }
+        Affine { terms: self.terms.iter().map(|(v, c)| (v.clone(), c * k)).filter(|t| t.1 != 0).collect(), c: self.c * k }
     }
 
     pub(crate) fn sum(&self, o: &Affine) -> Self {
@@ -120,9 +106,7 @@ impl Affine {
         terms.sort_by_key(|t| t.1.abs());
         let mut ranges = vec![(self.c, i64::from(width))];
         for (v, k) in &terms {
-            let mut all: Vec<(i64, i64)> = (0..i64::from(v.count()))
-                .flat_map(|n| ranges.iter().map(move |r| (r.0 + n * k, r.1)))
-                .collect();
+            let mut all: Vec<(i64, i64)> = (0..i64::from(v.count())).flat_map(|n| ranges.iter().map(move |r| (r.0 + n * k, r.1))).collect();
             all.sort_unstable();
             ranges.clear();
             for (lo, w) in all {
@@ -132,10 +116,7 @@ impl Affine {
                 }
             }
         }
-        ranges
-            .into_iter()
-            .map(|(lo, w)| (lo.max(0) as u32, w as u32))
-            .collect()
+        ranges.into_iter().map(|(lo, w)| (lo.max(0) as u32, w as u32)).collect()
     }
 
     /// Smallest and largest value over all iterations.
@@ -211,11 +192,7 @@ impl From<Affine> for Index {
 
 impl From<LoopVar> for Index {
     fn from(v: LoopVar) -> Self {
-        Affine {
-            terms: vec![(v, 1)],
-            c: 0,
-        }
-        .into()
+        Affine { terms: vec![(v, 1)], c: 0 }.into()
     }
 }
 
@@ -268,9 +245,9 @@ impl Index {
     fn affine(self) -> Affine {
         match self.0 {
             IndexKind::Affine(a) => a,
-            IndexKind::Dynamic(e) => panic!(
-                "index arithmetic is for constants and loop variables, not for {e}: compute it as an expression"
-            ),
+            IndexKind::Dynamic(e) => {
+                panic!("index arithmetic is for constants and loop variables, not for {e}: compute it as an expression")
+            }
         }
     }
 }

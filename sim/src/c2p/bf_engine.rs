@@ -240,7 +240,10 @@ mod tests {
     fn not_pipelined_takes_one_tag_per_latency() {
         let (y, n) = (|r| (true, r), |r| (false, r));
         assert_eq!(timeline(false, 2, &[0, 1, 2], 5), [y(None), n(Some(0)), y(None), n(Some(2)), y(None)]);
-        assert_eq!(timeline(false, 4, &[0, 2, 4], 9), [y(None), n(None), n(None), n(Some(0)), y(None), n(None), n(None), n(Some(4)), y(None)]);
+        assert_eq!(
+            timeline(false, 4, &[0, 2, 4], 9),
+            [y(None), n(None), n(None), n(Some(0)), y(None), n(None), n(None), n(Some(4)), y(None)]
+        );
     }
 
     #[test]

@@ -621,9 +621,8 @@ impl Oracle {
             return;
         }
         let (id, tag) = (inputs.get(input::MISS_ID, sm), inputs.get(input::MISS_TAG, sm));
-        let query = inputs.get(input::ENABLE, 0) != 0
-            && outputs.get(output::MATRIX_READY, 0) != 0
-            && inputs.get(input::MISS_SHAREABLE, sm) != 0;
+        let query =
+            inputs.get(input::ENABLE, 0) != 0 && outputs.get(output::MATRIX_READY, 0) != 0 && inputs.get(input::MISS_SHAREABLE, sm) != 0;
         self.serial += 1;
         self.count("misses", 1);
         self.count("queries", u64::from(query));

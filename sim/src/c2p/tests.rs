@@ -146,8 +146,7 @@ struct Top {
 impl Top {
     fn new(sets: &[&str]) -> Self {
         let model = C2pCache::new(&config(sets));
-        let (mut inputs, outputs) =
-            (crate::block::Signals::new(&model.inputs()), crate::block::Signals::new(&model.outputs()));
+        let (mut inputs, outputs) = (crate::block::Signals::new(&model.inputs()), crate::block::Signals::new(&model.outputs()));
         inputs.set(input::ENABLE, 0, 1);
         inputs.words_mut(input::MISS_SHAREABLE).fill(1);
         for port in [input::OUTCOME_READY, input::PROBE_READY, input::L2_READY] {
@@ -277,10 +276,10 @@ fn latency_of_a_fill() {
     for cycle in 0..6 {
         top.cycle();
         top.inputs.set(input::FILL_VALID, 2, 0);
-        let mut writes: Vec<_> = top.model.tap().unwrap().writes.iter().map(|w| (w.bank as u64, u64::from(w.row), w.mask, w.value)).collect();
+        let mut writes: Vec<_> =
+            top.model.tap().unwrap().writes.iter().map(|w| (w.bank as u64, u64::from(w.row), w.mask, w.value)).collect();
         writes.sort_by_key(|w| (w.0, w.1));
-        let mut expected: Vec<_> =
-            encode(&config(&["sms=4"]), 0x77).iter().map(|p| (p.bank, p.row, SmSet::single(2), true)).collect();
+        let mut expected: Vec<_> = encode(&config(&["sms=4"]), 0x77).iter().map(|p| (p.bank, p.row, SmSet::single(2), true)).collect();
         expected.sort_by_key(|w| (w.0, w.1));
         assert_eq!(writes, if cycle == 3 { expected } else { vec![] }, "cycle {cycle}");
     }
@@ -505,7 +504,11 @@ fn speed_at_64() {
     let c = config(&[]);
     let shared: MakeSource = || Box::new(random((0..8192).collect(), 0.001, 0.0, 1));
     let missing: MakeSource = || Box::new(sweep(4096, 5));
-    for (name, profile, source) in [("ideal, shared pool", Profile::ideal(), shared), ("ideal, every access misses", Profile::ideal(), missing), ("random stalls", Profile::random(), shared)] {
+    for (name, profile, source) in [
+        ("ideal, shared pool", Profile::ideal(), shared),
+        ("ideal, every access misses", Profile::ideal(), missing),
+        ("random stalls", Profile::random(), shared),
+    ] {
         let mut model = C2pCache::new(&c);
         let mut environment = environment::Environment::new(&c, profile, source(), 1);
         let (mut inputs, mut outputs) = (Signals::new(&model.inputs()), Signals::new(&model.outputs()));

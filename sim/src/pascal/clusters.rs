@@ -28,10 +28,7 @@ pub fn snapshot(blocks: u64, positions: &[f64]) -> Result<Scan, InputError> {
     let mut phases = Vec::with_capacity(positions.len());
     for (w, position) in positions.iter().enumerate() {
         if !position.is_finite() {
-            return Err(InputError::new(
-                format!("positions[{w}]"),
-                format!("{position} is not a finite number of blocks"),
-            ));
+            return Err(InputError::new(format!("positions[{w}]"), format!("{position} is not a finite number of blocks")));
         }
         let wrapped = position.round().rem_euclid(blocks as f64) as u64;
         phases.push(wrapped % blocks);
@@ -50,9 +47,7 @@ mod tests {
 
     #[test]
     fn clusters_merge_across_the_end_of_the_ring() {
-        let clusters = |blocks, phases: &[u64]| {
-            phase_clusters(&Scan::new(blocks, phases.to_vec()).unwrap(), CLUSTER_GAP)
-        };
+        let clusters = |blocks, phases: &[u64]| phase_clusters(&Scan::new(blocks, phases.to_vec()).unwrap(), CLUSTER_GAP);
         assert_eq!(clusters(4096, &[0, 10, 40, 73, 500]), 3);
         assert_eq!(clusters(4096, &[0, 0, 0]), 1);
         assert_eq!(clusters(4096, &[4090, 5, 2000]), 2);
@@ -67,10 +62,7 @@ mod tests {
         assert_eq!(scan.phases(), [0, 0, 3, 0]);
         assert_eq!(snapshot_waterline(&scan, 3).misses_per_round, 2);
         assert_eq!(snapshot_waterline(&scan, 6).misses_per_round, 1);
-        assert_eq!(
-            snapshot(10, &[0.0, f64::NAN]).unwrap_err().field(),
-            "positions[1]"
-        );
+        assert_eq!(snapshot(10, &[0.0, f64::NAN]).unwrap_err().field(), "positions[1]");
         assert_eq!(snapshot(0, &[0.0]).unwrap_err().field(), "blocks");
         assert_eq!(snapshot(10, &[]).unwrap_err().field(), "phases");
     }

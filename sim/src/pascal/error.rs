@@ -24,12 +24,7 @@ pub struct InputError {
 impl InputError {
     /// An error about `field`; `message` says what is wrong and which values are legal.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            field: field.into(),
-            file: None,
-            row: None,
-            message: message.into(),
-        }
+        Self { field: field.into(), file: None, row: None, message: message.into() }
     }
 
     /// The same error, located in a file.
@@ -81,10 +76,7 @@ pub(crate) fn positive(field: &str, value: f64) -> Result<f64, InputError> {
     if value.is_finite() && value > 0.0 {
         Ok(value)
     } else {
-        Err(InputError::new(
-            field,
-            format!("{value} is not a finite number greater than 0"),
-        ))
+        Err(InputError::new(field, format!("{value} is not a finite number greater than 0")))
     }
 }
 
@@ -93,10 +85,7 @@ pub(crate) fn non_negative(field: &str, value: f64) -> Result<f64, InputError> {
     if value.is_finite() && value >= 0.0 {
         Ok(value)
     } else {
-        Err(InputError::new(
-            field,
-            format!("{value} is not a finite number of at least 0"),
-        ))
+        Err(InputError::new(field, format!("{value} is not a finite number of at least 0")))
     }
 }
 
@@ -106,14 +95,9 @@ mod tests {
 
     #[test]
     fn the_message_carries_file_row_and_field() {
-        let error = InputError::new("w", "missing")
-            .in_file("refs.csv")
-            .at_row(7);
+        let error = InputError::new("w", "missing").in_file("refs.csv").at_row(7);
         assert_eq!(error.to_string(), "refs.csv: row 7: w: missing");
-        assert_eq!(
-            (error.row(), error.field(), error.message()),
-            (Some(7), "w", "missing")
-        );
+        assert_eq!((error.row(), error.field(), error.message()), (Some(7), "w", "missing"));
     }
 
     #[test]

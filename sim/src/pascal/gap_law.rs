@@ -53,12 +53,7 @@ impl Gaps {
         for (j, gap) in sorted.iter().enumerate() {
             prefix.push(prefix[j] + gap);
         }
-        Self {
-            blocks: scan.blocks(),
-            ring,
-            sorted,
-            prefix,
-        }
+        Self { blocks: scan.blocks(), ring, sorted, prefix }
     }
 
     /// The gaps in ring order, starting from the lowest phase, in blocks. They sum to N.
@@ -103,19 +98,11 @@ impl Gaps {
             let filled = u128::from(self.prefix[j]) + u128::from(left) * u128::from(gap);
             if filled > u128::from(capacity) {
                 let theta = fraction(u128::from(capacity - self.prefix[j]), u128::from(left));
-                return Waterline {
-                    theta,
-                    t_star: (capacity - self.prefix[j]) / left,
-                    misses_per_round: left,
-                };
+                return Waterline { theta, t_star: (capacity - self.prefix[j]) / left, misses_per_round: left };
             }
         }
         let largest = self.sorted[d - 1];
-        Waterline {
-            theta: whole(largest),
-            t_star: largest,
-            misses_per_round: 0,
-        }
+        Waterline { theta: whole(largest), t_star: largest, misses_per_round: 0 }
     }
 
     /// Fills of the slotted TTL cache in the first `rounds` rounds from an empty cache.
@@ -123,17 +110,10 @@ impl Gaps {
     /// # Panics
     /// If `capacity` is 0 or `rounds` is above [`MAX_ROUNDS`](super::MAX_ROUNDS).
     pub fn cold_fills(&self, capacity: u64, rounds: u64) -> u64 {
-        assert!(
-            rounds <= super::MAX_ROUNDS,
-            "at most {} rounds",
-            super::MAX_ROUNDS
-        );
+        assert!(rounds <= super::MAX_ROUNDS, "at most {} rounds", super::MAX_ROUNDS);
         let water = self.waterline(capacity);
         let hits_later = self.sorted.len() - water.misses_per_round as usize;
-        let finite: u64 = self.sorted[..hits_later]
-            .iter()
-            .map(|&gap| gap.min(rounds))
-            .sum();
+        let finite: u64 = self.sorted[..hits_later].iter().map(|&gap| gap.min(rounds)).sum();
         finite + water.misses_per_round * rounds
     }
 
@@ -141,16 +121,10 @@ impl Gaps {
     ///
     /// The first step is at capacity 1, the last at N with 0 misses.
     pub fn capacity_steps(&self) -> Vec<Step> {
-        let mut steps = vec![Step {
-            capacity: 1,
-            misses_per_round: self.waterline(1).misses_per_round,
-        }];
+        let mut steps = vec![Step { capacity: 1, misses_per_round: self.waterline(1).misses_per_round }];
         for &gap in &self.sorted {
             let capacity = self.footprint(gap);
-            let step = Step {
-                capacity,
-                misses_per_round: self.longer_than(gap),
-            };
+            let step = Step { capacity, misses_per_round: self.longer_than(gap) };
             let last = steps.last_mut().expect("the list starts with one step");
             if last.capacity == capacity {
                 *last = step;
@@ -184,14 +158,8 @@ mod tests {
         let gaps = gaps(20, &[0, 3, 4, 11]);
         assert_eq!(gaps.in_ring_order(), [3, 1, 7, 9]);
         for t in 0..25 {
-            assert_eq!(
-                gaps.footprint(t),
-                [3, 1, 7, 9].iter().map(|&g: &u64| g.min(t)).sum::<u64>()
-            );
-            assert_eq!(
-                gaps.footprint(t + 1) - gaps.footprint(t),
-                gaps.longer_than(t)
-            );
+            assert_eq!(gaps.footprint(t), [3, 1, 7, 9].iter().map(|&g: &u64| g.min(t)).sum::<u64>());
+            assert_eq!(gaps.footprint(t + 1) - gaps.footprint(t), gaps.longer_than(t));
         }
     }
 
@@ -201,10 +169,7 @@ mod tests {
         let tight = spaced(26).waterline(1280);
         assert_eq!((tight.theta, tight.misses_per_round), (whole(58), 1));
         let loose = spaced(27).waterline(1280);
-        assert_eq!(
-            (loose.theta, loose.misses_per_round),
-            (Fraction::new(80, 3), 48)
-        );
+        assert_eq!((loose.theta, loose.misses_per_round), (Fraction::new(80, 3), 48));
     }
 
     #[test]
@@ -213,10 +178,7 @@ mod tests {
         for clusters in [1u64, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48] {
             let phases: Vec<u64> = (0..clusters).map(|c| c * 8192 / clusters).collect();
             for capacity in [1280, 2560, 5120] {
-                assert_eq!(
-                    gaps(8192, &phases).waterline(capacity).misses_per_round,
-                    clusters
-                );
+                assert_eq!(gaps(8192, &phases).waterline(capacity).misses_per_round, clusters);
             }
         }
     }
@@ -225,14 +187,7 @@ mod tests {
     fn a_capacity_of_the_ring_or_more_never_misses() {
         let gaps = gaps(6, &[0, 3]);
         for capacity in [6, 9, super::super::MAX_BLOCKS] {
-            assert_eq!(
-                gaps.waterline(capacity),
-                Waterline {
-                    theta: whole(3),
-                    t_star: 3,
-                    misses_per_round: 0
-                }
-            );
+            assert_eq!(gaps.waterline(capacity), Waterline { theta: whole(3), t_star: 3, misses_per_round: 0 });
             assert_eq!(gaps.cold_fills(capacity, 1000), 6);
         }
         assert_eq!(gaps.waterline(5).misses_per_round, 2);
@@ -240,33 +195,19 @@ mod tests {
 
     #[test]
     fn steps_agree_with_the_waterline_at_every_capacity() {
-        for phases in [
-            vec![0],
-            vec![0, 3, 4, 11],
-            vec![0, 5, 10, 15],
-            vec![0, 1, 2, 3],
-        ] {
+        for phases in [vec![0], vec![0, 3, 4, 11], vec![0, 5, 10, 15], vec![0, 1, 2, 3]] {
             let gaps = gaps(20, &phases);
             let steps = gaps.capacity_steps();
-            assert!(
-                steps.windows(2).all(|s| s[0].capacity < s[1].capacity
-                    && s[0].misses_per_round > s[1].misses_per_round)
-            );
+            assert!(steps.windows(2).all(|s| s[0].capacity < s[1].capacity && s[0].misses_per_round > s[1].misses_per_round));
             for capacity in 1..25 {
-                assert_eq!(
-                    at_capacity(&steps, capacity),
-                    gaps.waterline(capacity).misses_per_round,
-                    "C = {capacity}"
-                );
+                assert_eq!(at_capacity(&steps, capacity), gaps.waterline(capacity).misses_per_round, "C = {capacity}");
             }
         }
     }
 
     #[test]
     fn the_largest_legal_sizes_do_not_overflow() {
-        let phases: Vec<u64> = (0..super::super::MAX_WORKERS as u64)
-            .map(|w| w << 20)
-            .collect();
+        let phases: Vec<u64> = (0..super::super::MAX_WORKERS as u64).map(|w| w << 20).collect();
         let gaps = gaps(super::super::MAX_BLOCKS, &phases);
         let water = gaps.waterline(super::super::MAX_BLOCKS - 1);
         assert_eq!(water.misses_per_round, super::super::MAX_WORKERS as u64);

@@ -43,17 +43,9 @@ impl LeadTracker {
     /// `workers` is 0.
     pub fn new(workers: usize) -> Result<Self, InputError> {
         if workers == 0 {
-            return Err(InputError::new(
-                "workers",
-                "0 workers, at least one is needed",
-            ));
+            return Err(InputError::new("workers", "0 workers, at least one is needed"));
         }
-        Ok(Self {
-            progress: vec![0; workers],
-            at: VecDeque::from([workers]),
-            slowest: 0,
-            lead: 0,
-        })
+        Ok(Self { progress: vec![0; workers], at: VecDeque::from([workers]), slowest: 0, lead: 0 })
     }
 
     /// Worker `worker` issues its next request; returns the stream position it requests, counted from 0.
@@ -101,10 +93,7 @@ pub fn lead_of(workers: usize, order: &[usize]) -> Result<u64, InputError> {
     let mut tracker = LeadTracker::new(workers)?;
     for (i, &worker) in order.iter().enumerate() {
         if worker >= workers {
-            let message = format!(
-                "{worker} is not a worker, legal values are 0 to {}",
-                workers - 1
-            );
+            let message = format!("{worker} is not a worker, legal values are 0 to {}", workers - 1);
             return Err(InputError::new(format!("order[{i}]"), message));
         }
         tracker.request(worker);
@@ -121,10 +110,7 @@ pub fn lead_of(workers: usize, order: &[usize]) -> Result<u64, InputError> {
 /// `lead` is below 2: at lead 1 the capacity would be 0.
 pub fn sharpness_witness(lead: usize) -> Result<Vec<usize>, InputError> {
     if lead < 2 {
-        return Err(InputError::new(
-            "lead",
-            format!("{lead} has no witness, legal values are 2 and more"),
-        ));
+        return Err(InputError::new("lead", format!("{lead} has no witness, legal values are 2 and more")));
     }
     let mut order = vec![0; lead];
     order.extend(std::iter::repeat_n(1, lead - 1));
@@ -141,20 +127,10 @@ mod tests {
     fn capacity_and_lead_are_inverse() {
         for lead in 1..2000 {
             assert_eq!(lead_for_capacity(capacity_for_lead(lead, 0), 0), lead);
-            assert_eq!(
-                lead_for_capacity(capacity_for_lead(lead, 0) - 1, 0),
-                lead - 1
-            );
+            assert_eq!(lead_for_capacity(capacity_for_lead(lead, 0) - 1, 0), lead - 1);
             assert_eq!(lead_for_capacity(capacity_for_lead(lead, 9), 9), lead);
         }
-        assert_eq!(
-            (
-                capacity_for_lead(0, 0),
-                capacity_for_lead(1, 0),
-                capacity_for_lead(640, 0)
-            ),
-            (1, 1, 1279)
-        );
+        assert_eq!((capacity_for_lead(0, 0), capacity_for_lead(1, 0), capacity_for_lead(640, 0)), (1, 1, 1279));
         assert_eq!(lead_for_capacity(5, 9), 0);
         assert_eq!(capacity_for_lead(u64::MAX, 3), u64::MAX);
         assert_eq!(lead_for_capacity(u64::MAX, 0), 1 << 63);
@@ -165,9 +141,7 @@ mod tests {
         let mut state = 9u64;
         let mut order = Vec::new();
         for _ in 0..5000 {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             order.push(((state >> 40) % 4) as usize);
         }
         let mut tracker = LeadTracker::new(4).unwrap();
@@ -186,10 +160,7 @@ mod tests {
     #[test]
     fn the_witness_has_the_lead_it_claims() {
         for lead in 2..30 {
-            assert_eq!(
-                lead_of(2, &sharpness_witness(lead).unwrap()),
-                Ok(lead as u64)
-            );
+            assert_eq!(lead_of(2, &sharpness_witness(lead).unwrap()), Ok(lead as u64));
         }
         assert!(sharpness_witness(1).is_err());
     }

@@ -36,13 +36,7 @@ impl LruBracket {
     pub fn new(scan: &Scan, gaps: &Gaps, capacity: u64) -> Self {
         let (d, m) = (scan.distinct() as u64, scan.workers() as u64);
         if capacity >= scan.blocks() {
-            return Self {
-                lo: 0,
-                hi: 0,
-                hi_any: 0,
-                applies: true,
-                misses: false,
-            };
+            return Self { lo: 0, hi: 0, hi_any: 0, applies: true, misses: false };
         }
         let theta = gaps.waterline(capacity).theta;
         // theta = numer / denom, so a gap is compared as gap * denom with numer plus or minus denom.
@@ -50,23 +44,13 @@ impl LruBracket {
         let below = |limit: i128, strict: bool| {
             let sunk = |gap: &u64| {
                 let scaled = i128::from(*gap) * denom;
-                if strict {
-                    scaled < limit
-                } else {
-                    scaled <= limit
-                }
+                if strict { scaled < limit } else { scaled <= limit }
             };
             gaps.ascending().partition_point(sunk) as u64
         };
         let lo = d - below(numer + denom, true);
         let hi = d - below(numer - denom, false);
-        Self {
-            lo,
-            hi,
-            hi_any: hi + (m - d),
-            applies: d <= capacity || d == m,
-            misses: true,
-        }
+        Self { lo, hi, hi_any: hi + (m - d), applies: d <= capacity || d == m, misses: true }
     }
 
     /// The lower end with the certainty that some request misses when C < N.
@@ -97,19 +81,9 @@ mod tests {
             let gaps = Gaps::new(&scan);
             for capacity in 1..20 {
                 let found = LruBracket::new(&scan, &gaps, capacity);
-                let count = |test: &dyn Fn(u64) -> bool| {
-                    gaps.in_ring_order().iter().filter(|&&g| test(g)).count() as u64
-                };
-                assert_eq!(
-                    found.lo,
-                    count(&|g| gaps.footprint(g - 1) >= capacity),
-                    "C = {capacity}"
-                );
-                assert_eq!(
-                    found.hi,
-                    count(&|g| gaps.footprint(g + 1) > capacity),
-                    "C = {capacity}"
-                );
+                let count = |test: &dyn Fn(u64) -> bool| gaps.in_ring_order().iter().filter(|&&g| test(g)).count() as u64;
+                assert_eq!(found.lo, count(&|g| gaps.footprint(g - 1) >= capacity), "C = {capacity}");
+                assert_eq!(found.hi, count(&|g| gaps.footprint(g + 1) > capacity), "C = {capacity}");
             }
         }
     }
@@ -132,9 +106,6 @@ mod tests {
         let low = bracket(6, vec![3, 0, 1, 1, 5], 5);
         assert_eq!((low.lo, low.lo_at_least_one(), low.hi), (0, 1, 4));
         let all = bracket(6, vec![3, 0, 1, 1, 5], 6);
-        assert_eq!(
-            (all.lo_at_least_one(), all.hi, all.collapsed()),
-            (0, 0, Some(0))
-        );
+        assert_eq!((all.lo_at_least_one(), all.hi, all.collapsed()), (0, 0, Some(0)));
     }
 }

@@ -28,23 +28,16 @@ impl ReuseProfile {
     pub fn new(scan: &Scan) -> Self {
         let previous = scan.previous_requests();
         let mut distances = vec![0; scan.workers()];
-        let spans: Vec<Span> = (0..scan.distinct())
-            .map(|group| Span::of(scan, group))
-            .collect();
+        let spans: Vec<Span> = (0..scan.distinct()).map(|group| Span::of(scan, group)).collect();
         for group in 0..scan.distinct() {
             let members = scan.group(group);
             let first = members[0] as usize;
-            distances[first] =
-                distance_from_ahead(&spans, group, first, previous[first], scan.blocks());
+            distances[first] = distance_from_ahead(&spans, group, first, previous[first], scan.blocks());
             for pair in members.windows(2) {
                 distances[pair[1] as usize] = distance_within_round(scan, pair[0], pair[1]);
             }
         }
-        Self {
-            blocks: scan.blocks(),
-            distances,
-            previous,
-        }
+        Self { blocks: scan.blocks(), distances, previous }
     }
 
     /// For each worker, the distinct other blocks requested since the previous request to the same block.
@@ -54,10 +47,7 @@ impl ReuseProfile {
 
     /// Misses per round of LRU with `capacity` blocks, in the steady state.
     pub fn misses_per_round(&self, capacity: u64) -> u64 {
-        self.distances
-            .iter()
-            .filter(|&&distance| distance >= capacity)
-            .count() as u64
+        self.distances.iter().filter(|&&distance| distance >= capacity).count() as u64
     }
 
     /// Misses of LRU in the first `rounds` rounds from an empty cache.
@@ -65,17 +55,9 @@ impl ReuseProfile {
     /// # Panics
     /// If `rounds` is above [`MAX_ROUNDS`](super::MAX_ROUNDS).
     pub fn cold_misses(&self, capacity: u64, rounds: u64) -> u64 {
-        assert!(
-            rounds <= super::MAX_ROUNDS,
-            "at most {} rounds",
-            super::MAX_ROUNDS
-        );
+        assert!(rounds <= super::MAX_ROUNDS, "at most {} rounds", super::MAX_ROUNDS);
         let of = |(distance, previous): (&u64, &Previous)| {
-            if *distance >= capacity {
-                rounds
-            } else {
-                rounds.min(previous.rounds)
-            }
+            if *distance >= capacity { rounds } else { rounds.min(previous.rounds) }
         };
         self.distances.iter().zip(&self.previous).map(of).sum()
     }
@@ -84,10 +66,7 @@ impl ReuseProfile {
     pub fn capacity_steps(&self) -> Vec<Step> {
         let mut sorted = self.distances.clone();
         sorted.sort_unstable();
-        let mut steps = vec![Step {
-            capacity: 1,
-            misses_per_round: self.misses_per_round(1),
-        }];
+        let mut steps = vec![Step { capacity: 1, misses_per_round: self.misses_per_round(1) }];
         for (j, &distance) in sorted.iter().enumerate() {
             // A capacity above the distance turns this request into a hit.
             let left = (sorted.len() - j - 1) as u64;
@@ -95,10 +74,7 @@ impl ReuseProfile {
             if last.capacity == distance + 1 {
                 last.misses_per_round = left;
             } else if distance > 0 {
-                steps.push(Step {
-                    capacity: distance + 1,
-                    misses_per_round: left,
-                });
+                steps.push(Step { capacity: distance + 1, misses_per_round: left });
             }
         }
         steps
@@ -120,11 +96,7 @@ struct Span {
 impl Span {
     fn of(scan: &Scan, group: usize) -> Self {
         let members = scan.group(group);
-        Self {
-            phase: scan.phase_of_group(group),
-            first: members[0] as usize,
-            last: members[members.len() - 1] as usize,
-        }
+        Self { phase: scan.phase_of_group(group), first: members[0] as usize, last: members[members.len() - 1] as usize }
     }
 }
 
@@ -134,13 +106,7 @@ impl Span {
 /// With `q` rounds in between, worker `v` requested the addresses `ahead - q + [v <= w']` to `ahead - 1 + [v < w]`. Over the workers of one
 /// phase these merge into one interval: it starts early if the last of them comes after `w'`, and ends late if the first of them comes
 /// before `w`. In ring order both ends ascend, so one pass measures the union.
-fn distance_from_ahead(
-    spans: &[Span],
-    own: usize,
-    w: usize,
-    previous: Previous,
-    blocks: u64,
-) -> u64 {
+fn distance_from_ahead(spans: &[Span], own: usize, w: usize, previous: Previous, blocks: u64) -> u64 {
     let here = spans[own].phase;
     let (behind, beyond) = spans.split_at(own + 1);
     let measure = |(distance, covered): (u64, u64), span: &Span, ahead: u64| {
@@ -148,12 +114,8 @@ fn distance_from_ahead(
         let stop = ahead + u64::from(span.first < w);
         (distance + stop.saturating_sub(start.max(covered)), stop)
     };
-    let unwrapped = beyond
-        .iter()
-        .fold((0, 0), |sum, span| measure(sum, span, span.phase - here));
-    let wrapped = behind.iter().fold(unwrapped, |sum, span| {
-        measure(sum, span, span.phase + blocks - here)
-    });
+    let unwrapped = beyond.iter().fold((0, 0), |sum, span| measure(sum, span, span.phase - here));
+    let wrapped = behind.iter().fold(unwrapped, |sum, span| measure(sum, span, span.phase + blocks - here));
     wrapped.0
 }
 
@@ -179,8 +141,7 @@ mod tests {
             let mut intervals: Vec<(i128, i128)> = (0..m)
                 .filter_map(|v| {
                     let count = q - 1 + i128::from(v > other) + i128::from(v < w);
-                    let start = i128::from(scan.phases()[v]) - i128::from(scan.phases()[w]) - q
-                        + i128::from(v <= other);
+                    let start = i128::from(scan.phases()[v]) - i128::from(scan.phases()[w]) - q + i128::from(v <= other);
                     let start = start.rem_euclid(n);
                     (count > 0).then_some((start, start + count))
                 })
@@ -194,11 +155,7 @@ mod tests {
             }
             union as u64
         };
-        scan.previous_requests()
-            .into_iter()
-            .enumerate()
-            .map(distance)
-            .collect()
+        scan.previous_requests().into_iter().enumerate().map(distance).collect()
     }
 
     #[test]
@@ -206,9 +163,7 @@ mod tests {
         // A fixed linear congruential sequence: every shape from all phases equal to all distinct.
         let mut state = 1u64;
         let mut next = |limit: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % limit
         };
         for _ in 0..2000 {
@@ -216,11 +171,7 @@ mod tests {
             let spread = 1 + next(blocks);
             let phases: Vec<u64> = (0..1 + next(12)).map(|_| next(spread)).collect();
             let scan = Scan::new(blocks, phases.clone()).unwrap();
-            assert_eq!(
-                ReuseProfile::new(&scan).distances(),
-                by_interval_merge(&scan),
-                "N = {blocks}, phases {phases:?}"
-            );
+            assert_eq!(ReuseProfile::new(&scan).distances(), by_interval_merge(&scan), "N = {blocks}, phases {phases:?}");
         }
     }
 
@@ -232,33 +183,19 @@ mod tests {
 
     #[test]
     fn worker_order_decides_at_the_waterline() {
-        let misses = |phases: Vec<u64>| {
-            ReuseProfile::new(&Scan::new(4096, phases).unwrap()).misses_per_round(1295)
-        };
+        let misses = |phases: Vec<u64>| ReuseProfile::new(&Scan::new(4096, phases).unwrap()).misses_per_round(1295);
         assert_eq!(misses((0..48).map(|w| 27 * w).collect()), 1);
         assert_eq!(misses((0..48).map(|w| 27 * (47 - w)).collect()), 48);
     }
 
     #[test]
     fn steps_agree_with_the_count_at_every_capacity() {
-        for phases in [
-            vec![0],
-            vec![0, 1, 0],
-            vec![0, 3, 4, 11],
-            vec![7, 7, 2, 2, 19],
-        ] {
+        for phases in [vec![0], vec![0, 1, 0], vec![0, 3, 4, 11], vec![7, 7, 2, 2, 19]] {
             let profile = ReuseProfile::new(&Scan::new(20, phases).unwrap());
             let steps = profile.capacity_steps();
-            assert!(
-                steps.windows(2).all(|s| s[0].capacity < s[1].capacity
-                    && s[0].misses_per_round > s[1].misses_per_round)
-            );
+            assert!(steps.windows(2).all(|s| s[0].capacity < s[1].capacity && s[0].misses_per_round > s[1].misses_per_round));
             for capacity in 1..25 {
-                assert_eq!(
-                    at_capacity(&steps, capacity),
-                    profile.misses_per_round(capacity),
-                    "C = {capacity}"
-                );
+                assert_eq!(at_capacity(&steps, capacity), profile.misses_per_round(capacity), "C = {capacity}");
             }
         }
     }

@@ -18,10 +18,7 @@ use super::error::{InputError, non_negative};
 pub fn copies_in_flight(depth: u32) -> Result<usize, InputError> {
     match depth {
         0 => Ok(1),
-        1 => Err(InputError::new(
-            "d",
-            "a prefetch depth of 1 does not exist, legal values are 0 (synchronous) and 2 or more",
-        )),
+        1 => Err(InputError::new("d", "a prefetch depth of 1 does not exist, legal values are 0 (synchronous) and 2 or more")),
         _ => Ok(depth as usize - 1),
     }
 }
@@ -41,10 +38,7 @@ impl Pipeline {
     /// `r` is 0, the lengths differ, or a time is not a finite number of at least 0.
     pub fn new(r: usize, alpha: Vec<f64>, beta: Vec<f64>) -> Result<Self, InputError> {
         if r == 0 {
-            return Err(InputError::new(
-                "r",
-                "0 copies in flight, at least 1 is needed",
-            ));
+            return Err(InputError::new("r", "0 copies in flight, at least 1 is needed"));
         }
         if alpha.len() != beta.len() {
             let message = format!("{} values, but alpha has {}", beta.len(), alpha.len());
@@ -71,20 +65,14 @@ impl Pipeline {
 
     /// Theta for each block: the service of the last `r` blocks up to it, fewer while the pipeline is primed.
     pub fn cover(&self) -> Vec<f64> {
-        (0..self.alpha.len())
-            .map(|k| self.alpha[(k + 1).saturating_sub(self.r)..=k].iter().sum())
-            .collect()
+        (0..self.alpha.len()).map(|k| self.alpha[(k + 1).saturating_sub(self.r)..=k].iter().sum()).collect()
     }
 
     /// The first block, counted from 1, whose copy the service does not hide (`beta > Theta`); `None` if hits cannot buy any time at all.
     ///
     /// Theorem 6 (a): up to that block the finish times depend on `alpha` alone, so a gap between two workers stays as it is.
     pub fn first_exposed(&self) -> Option<usize> {
-        self.beta
-            .iter()
-            .zip(self.cover())
-            .position(|(beta, cover)| *beta > cover)
-            .map(|k| k + 1)
+        self.beta.iter().zip(self.cover()).position(|(beta, cover)| *beta > cover).map(|k| k + 1)
     }
 
     /// Theorem 6 (b): at most this much time is gained over the whole run by replacing the latencies with `faster`.
@@ -93,25 +81,13 @@ impl Pipeline {
     /// `faster` has another length, or a value that is not a finite number of at least 0 or exceeds the present one.
     pub fn recovery_bound(&self, faster: &[f64]) -> Result<f64, InputError> {
         if faster.len() != self.beta.len() {
-            return Err(InputError::new(
-                "faster",
-                format!(
-                    "{} values, but the run has {}",
-                    faster.len(),
-                    self.beta.len()
-                ),
-            ));
+            return Err(InputError::new("faster", format!("{} values, but the run has {}", faster.len(), self.beta.len())));
         }
         let mut most = 0.0f64;
-        for (k, ((&slow, &fast), cover)) in
-            self.beta.iter().zip(faster).zip(self.cover()).enumerate()
-        {
+        for (k, ((&slow, &fast), cover)) in self.beta.iter().zip(faster).zip(self.cover()).enumerate() {
             non_negative(&format!("faster[{k}]"), fast)?;
             if fast > slow {
-                return Err(InputError::new(
-                    format!("faster[{k}]"),
-                    format!("{fast} is above the present latency {slow}"),
-                ));
+                return Err(InputError::new(format!("faster[{k}]"), format!("{fast} is above the present latency {slow}")));
             }
             most = most.max(slow - cover.max(fast));
         }
@@ -146,26 +122,15 @@ impl SteadyPipeline {
     /// `r` is 0, a time is not a finite number of at least 0, or a hit takes longer than a miss.
     pub fn new(r: usize, alpha: f64, beta_hit: f64, beta_miss: f64) -> Result<Self, InputError> {
         if r == 0 {
-            return Err(InputError::new(
-                "r",
-                "0 copies in flight, at least 1 is needed",
-            ));
+            return Err(InputError::new("r", "0 copies in flight, at least 1 is needed"));
         }
         non_negative("alpha", alpha)?;
         non_negative("beta_hit", beta_hit)?;
         non_negative("beta_miss", beta_miss)?;
         if beta_hit > beta_miss {
-            return Err(InputError::new(
-                "beta_hit",
-                format!("{beta_hit} is above beta_miss, {beta_miss}"),
-            ));
+            return Err(InputError::new("beta_hit", format!("{beta_hit} is above beta_miss, {beta_miss}")));
         }
-        Ok(Self {
-            r: r as f64,
-            alpha,
-            beta_hit,
-            beta_miss,
-        })
+        Ok(Self { r: r as f64, alpha, beta_hit, beta_miss })
     }
 
     /// The asymptotic time per block when every copy misses.
@@ -196,12 +161,7 @@ mod tests {
     #[test]
     fn recovery_is_the_difference_of_the_two_rates() {
         for r in 1..6 {
-            for (alpha, hit, miss) in [
-                (424.0, 700.0, 930.0),
-                (10.0, 700.0, 930.0),
-                (400.0, 100.0, 100.0),
-                (0.0, 0.0, 5.0),
-            ] {
+            for (alpha, hit, miss) in [(424.0, 700.0, 930.0), (10.0, 700.0, 930.0), (400.0, 100.0, 100.0), (0.0, 0.0, 5.0)] {
                 let steady = SteadyPipeline::new(r, alpha, hit, miss).unwrap();
                 let difference = steady.time_per_block_missing() - steady.time_per_block_hitting();
                 assert!((steady.recovery_per_block() - difference).abs() < 1e-9);
@@ -218,10 +178,7 @@ mod tests {
                 // A whole number of turns of the r copies.
                 let rate = (x[3999] - x[1599]) / 2400.0;
                 let steady = SteadyPipeline::new(r, alpha, beta, beta).unwrap();
-                assert!(
-                    (rate - steady.time_per_block_missing()).abs() < 1e-9,
-                    "r = {r}"
-                );
+                assert!((rate - steady.time_per_block_missing()).abs() < 1e-9, "r = {r}");
             }
         }
     }
@@ -239,39 +196,15 @@ mod tests {
     #[test]
     fn bad_times_are_refused() {
         assert_eq!(copies_in_flight(1).unwrap_err().field(), "d");
-        assert_eq!(
-            (
-                copies_in_flight(0),
-                copies_in_flight(2),
-                copies_in_flight(4)
-            ),
-            (Ok(1), Ok(1), Ok(3))
-        );
+        assert_eq!((copies_in_flight(0), copies_in_flight(2), copies_in_flight(4)), (Ok(1), Ok(1), Ok(3)));
         assert_eq!(Pipeline::new(0, vec![], vec![]).unwrap_err().field(), "r");
-        assert_eq!(
-            Pipeline::new(1, vec![1.0], vec![]).unwrap_err().field(),
-            "beta"
-        );
-        assert_eq!(
-            Pipeline::new(1, vec![1.0, f64::NAN], vec![1.0, 1.0])
-                .unwrap_err()
-                .field(),
-            "alpha[1]"
-        );
+        assert_eq!(Pipeline::new(1, vec![1.0], vec![]).unwrap_err().field(), "beta");
+        assert_eq!(Pipeline::new(1, vec![1.0, f64::NAN], vec![1.0, 1.0]).unwrap_err().field(), "alpha[1]");
         let run = Pipeline::new(1, vec![1.0], vec![2.0]).unwrap();
         assert_eq!(run.recovery_bound(&[3.0]).unwrap_err().field(), "faster[0]");
-        assert_eq!(
-            run.recovery_bound(&[f64::NAN]).unwrap_err().field(),
-            "faster[0]"
-        );
+        assert_eq!(run.recovery_bound(&[f64::NAN]).unwrap_err().field(), "faster[0]");
         assert_eq!(run.recovery_bound(&[]).unwrap_err().field(), "faster");
-        assert_eq!(
-            SteadyPipeline::new(1, 1.0, 3.0, 2.0).unwrap_err().field(),
-            "beta_hit"
-        );
-        assert_eq!(
-            SteadyPipeline::new(0, 1.0, 1.0, 2.0).unwrap_err().field(),
-            "r"
-        );
+        assert_eq!(SteadyPipeline::new(1, 1.0, 3.0, 2.0).unwrap_err().field(), "beta_hit");
+        assert_eq!(SteadyPipeline::new(0, 1.0, 1.0, 2.0).unwrap_err().field(), "r");
     }
 }

@@ -20,22 +20,12 @@ pub struct Series {
 impl Series {
     /// A line without marks.
     pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self {
-            name: name.into(),
-            points,
-            marked: false,
-            joined: true,
-        }
+        Self { name: name.into(), points, marked: false, joined: true }
     }
 
     /// Marks without a line.
     pub fn marks(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self {
-            name: name.into(),
-            points,
-            marked: true,
-            joined: false,
-        }
+        Self { name: name.into(), points, marked: true, joined: false }
     }
 
     /// A step function: each value holds up to the next point.
@@ -84,10 +74,7 @@ impl Chart {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let legal = |value: f64, log: bool| value.is_finite() && (!log || value > 0.0);
         if let Some(bad) = points().find(|p| !legal(p.0, self.log_x) || !legal(p.1, self.log_y)) {
-            return Err(InputError::new(
-                "plot",
-                format!("the point ({}, {}) cannot be drawn", bad.0, bad.1),
-            ));
+            return Err(InputError::new("plot", format!("the point ({}, {}) cannot be drawn", bad.0, bad.1)));
         }
         let range = |coordinate: fn(&(f64, f64)) -> f64| {
             let least = points().map(coordinate).fold(f64::INFINITY, f64::min);
@@ -98,27 +85,15 @@ impl Chart {
         if !x.0.is_finite() {
             return Err(InputError::new("plot", "no points"));
         }
-        let x = if self.log_x || x.0 < x.1 {
-            x
-        } else {
-            (x.0 - 0.5, x.1 + 0.5)
-        };
+        let x = if self.log_x || x.0 < x.1 { x } else { (x.0 - 0.5, x.1 + 0.5) };
         // Room above, and linear counts start at zero.
-        let y = if self.log_y {
-            (y.0 / 1.15, y.1 * 1.15)
-        } else {
-            (y.0.min(0.0), (y.1 * 1.06).max(y.0 + 1.0))
-        };
+        let y = if self.log_y { (y.0 / 1.15, y.1 * 1.15) } else { (y.0.min(0.0), (y.1 * 1.06).max(y.0 + 1.0)) };
         let mut svg = String::new();
         let drawn = match (self.log_x, self.log_y) {
             (false, false) => self.draw(&mut svg, x.0..x.1, y.0..y.1),
             (true, false) => self.draw(&mut svg, (x.0..x.1 * 1.0001).log_scale(), y.0..y.1),
             (false, true) => self.draw(&mut svg, x.0..x.1, (y.0..y.1).log_scale()),
-            (true, true) => self.draw(
-                &mut svg,
-                (x.0..x.1 * 1.0001).log_scale(),
-                (y.0..y.1).log_scale(),
-            ),
+            (true, true) => self.draw(&mut svg, (x.0..x.1 * 1.0001).log_scale(), (y.0..y.1).log_scale()),
         };
         drawn.map_err(|e| InputError::new("plot", e))?;
         Ok(svg)
@@ -161,20 +136,13 @@ impl Chart {
                     .draw_series(line)
                     .map_err(|e| text(&e))?
                     .label(&series.name)
-                    .legend(move |(x, y)| {
-                        PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2))
-                    });
+                    .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
             }
             if series.marked {
-                let marks = series
-                    .points
-                    .iter()
-                    .map(|&point| Circle::new(point, 3, colour.filled()));
+                let marks = series.points.iter().map(|&point| Circle::new(point, 3, colour.filled()));
                 let drawn = chart.draw_series(marks).map_err(|e| text(&e))?;
                 if !series.joined && marked {
-                    drawn
-                        .label(&series.name)
-                        .legend(move |(x, y)| Circle::new((x + 9, y), 3, colour.filled()));
+                    drawn.label(&series.name).legend(move |(x, y)| Circle::new((x + 9, y), 3, colour.filled()));
                 }
             }
         }
@@ -194,11 +162,7 @@ impl Chart {
 /// A tick label without a tail of rounding noise.
 fn tick(value: &f64) -> String {
     let rounded = (value * 1e4).round() / 1e4;
-    if rounded == 0.0 {
-        "0".to_string()
-    } else {
-        format!("{rounded}")
-    }
+    if rounded == 0.0 { "0".to_string() } else { format!("{rounded}") }
 }
 
 #[cfg(test)]
@@ -212,31 +176,20 @@ mod tests {
             y_label: "fills per round K".to_string(),
             log_x: false,
             log_y: false,
-            series: vec![
-                Series::line("line", points.clone()),
-                Series::marks("marks", points),
-            ],
+            series: vec![Series::line("line", points.clone()), Series::marks("marks", points)],
         }
     }
 
     #[test]
     fn the_document_has_the_title_the_axes_and_the_legend_and_never_changes() {
         for (log_x, log_y) in [(false, false), (true, false), (false, true), (true, true)] {
-            let chart = Chart {
-                log_x,
-                log_y,
-                ..chart(vec![(1.0, 1.0), (4.0, 2.0), (64.0, 5.5)])
-            };
+            let chart = Chart { log_x, log_y, ..chart(vec![(1.0, 1.0), (4.0, 2.0), (64.0, 5.5)]) };
             let svg = chart.to_svg().unwrap();
             assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
             for text in ["K over W", "scans W", "fills per round K", "line", "marks"] {
                 assert!(svg.contains(text), "{text} is missing");
             }
-            assert_eq!(
-                svg.matches("<circle").count(),
-                4,
-                "three marks and one in the legend"
-            );
+            assert_eq!(svg.matches("<circle").count(), 4, "three marks and one in the legend");
             assert_eq!(svg, chart.to_svg().unwrap());
         }
     }
@@ -246,31 +199,15 @@ mod tests {
         assert!(chart(vec![(3.0, 3.0)]).to_svg().is_ok());
         assert!(chart(vec![(3.0, 0.0), (4.0, 0.0)]).to_svg().is_ok());
         assert_eq!(chart(vec![]).to_svg().unwrap_err().field(), "plot");
-        assert_eq!(
-            chart(vec![(1.0, f64::NAN)]).to_svg().unwrap_err().field(),
-            "plot"
-        );
-        let log = Chart {
-            log_x: true,
-            ..chart(vec![(0.0, 1.0)])
-        };
+        assert_eq!(chart(vec![(1.0, f64::NAN)]).to_svg().unwrap_err().field(), "plot");
+        let log = Chart { log_x: true, ..chart(vec![(0.0, 1.0)]) };
         assert_eq!(log.to_svg().unwrap_err().field(), "plot");
-        assert!(
-            Chart {
-                log_x: true,
-                ..chart(vec![(2.0, 1.0)])
-            }
-            .to_svg()
-            .is_ok()
-        );
+        assert!(Chart { log_x: true, ..chart(vec![(2.0, 1.0)]) }.to_svg().is_ok());
     }
 
     #[test]
     fn steps_hold_their_value() {
         let steps = Series::steps("s", &[(1.0, 5.0), (3.0, 2.0), (9.0, 0.0)]);
-        assert_eq!(
-            steps.points,
-            [(1.0, 5.0), (3.0, 5.0), (3.0, 2.0), (9.0, 2.0), (9.0, 0.0)]
-        );
+        assert_eq!(steps.points, [(1.0, 5.0), (3.0, 5.0), (3.0, 2.0), (9.0, 2.0), (9.0, 0.0)]);
     }
 }

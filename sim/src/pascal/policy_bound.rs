@@ -33,15 +33,8 @@ impl PolicyBound {
     /// The intervals of a scan. Cost: O(M log M).
     pub fn new(scan: &Scan) -> Self {
         let m = scan.workers() as u64;
-        let of = |(w, previous): (usize, Previous)| {
-            previous.rounds * m + w as u64 - previous.worker as u64
-        };
-        let slots: Vec<u64> = scan
-            .previous_requests()
-            .into_iter()
-            .enumerate()
-            .map(of)
-            .collect();
+        let of = |(w, previous): (usize, Previous)| previous.rounds * m + w as u64 - previous.worker as u64;
+        let slots: Vec<u64> = scan.previous_requests().into_iter().enumerate().map(of).collect();
         let mut sorted = slots.clone();
         sorted.sort_unstable();
         Self { slots, sorted }
@@ -49,10 +42,7 @@ impl PolicyBound {
 
     /// For each worker, the rounds since the previous request to its block. They sum to N.
     pub fn intervals(&self) -> Vec<Fraction> {
-        self.slots
-            .iter()
-            .map(|&slots| fraction(u128::from(slots), self.slots.len() as u128))
-            .collect()
+        self.slots.iter().map(|&slots| fraction(u128::from(slots), self.slots.len() as u128)).collect()
     }
 
     /// The least misses per round of any demand-paging policy with `capacity` blocks, on-line or off-line.
@@ -64,8 +54,7 @@ impl PolicyBound {
     pub fn misses_per_round(&self, capacity: u64, allocation: Allocation) -> Fraction {
         let knapsack = Knapsack::new(capacity, allocation, self.slots.len() as u64);
         let (kept, part) = knapsack.fill(self.sorted.iter().copied());
-        whole(self.slots.len() as u64 - kept)
-            - part.map_or(Fraction::ZERO, |(left, weight)| Fraction::new(left, weight))
+        whole(self.slots.len() as u64 - kept) - part.map_or(Fraction::ZERO, |(left, weight)| Fraction::new(left, weight))
     }
 
     /// For each worker, the share of its hits that the bound grants, 0 to 1: the shortest intervals whole, the next one in part.
@@ -102,10 +91,7 @@ impl Knapsack {
         assert!(capacity > 0, "capacity must be at least 1");
         let free = u64::from(allocation == Allocation::Forced);
         // A capacity above any ring would overflow and changes nothing.
-        Self {
-            budget: (capacity.min(super::MAX_BLOCKS) - free) * workers,
-            free,
-        }
+        Self { budget: (capacity.min(super::MAX_BLOCKS) - free) * workers, free }
     }
 
     /// How many of the ascending intervals fit whole, and the part (left, weight) of the next one.
@@ -135,30 +121,15 @@ mod tests {
     #[test]
     fn the_papers_example() {
         let bound = bound(8, vec![0, 4]);
-        assert_eq!(
-            bound.intervals(),
-            [Fraction::new(7, 2), Fraction::new(9, 2)]
-        );
-        assert_eq!(
-            bound.retained(2, Allocation::Bypass),
-            [Fraction::new(4, 7), Fraction::ZERO]
-        );
-        assert_eq!(
-            bound.misses_per_round(2, Allocation::Bypass),
-            Fraction::new(10, 7)
-        );
-        assert_eq!(
-            bound.misses_per_round(2, Allocation::Forced),
-            Fraction::new(5, 3)
-        );
+        assert_eq!(bound.intervals(), [Fraction::new(7, 2), Fraction::new(9, 2)]);
+        assert_eq!(bound.retained(2, Allocation::Bypass), [Fraction::new(4, 7), Fraction::ZERO]);
+        assert_eq!(bound.misses_per_round(2, Allocation::Bypass), Fraction::new(10, 7));
+        assert_eq!(bound.misses_per_round(2, Allocation::Forced), Fraction::new(5, 3));
     }
 
     #[test]
     fn aligned_workers() {
-        assert_eq!(
-            bound(9, vec![4, 4]).intervals(),
-            [Fraction::new(17, 2), Fraction::new(1, 2)]
-        );
+        assert_eq!(bound(9, vec![4, 4]).intervals(), [Fraction::new(17, 2), Fraction::new(1, 2)]);
         let aligned = bound(8192, vec![0; 48]).misses_per_round(1280, Allocation::Bypass);
         assert!((crate::pascal::to_f64(&aligned) - 0.843_851).abs() < 1e-6);
     }
@@ -168,14 +139,8 @@ mod tests {
         let alone = bound(10, vec![3]);
         for capacity in 1..10 {
             let (c, n) = (capacity as i128, 10);
-            assert_eq!(
-                alone.misses_per_round(capacity, Allocation::Bypass),
-                Fraction::new(n - c, n)
-            );
-            assert_eq!(
-                alone.misses_per_round(capacity, Allocation::Forced),
-                Fraction::new(n - c, n - 1)
-            );
+            assert_eq!(alone.misses_per_round(capacity, Allocation::Bypass), Fraction::new(n - c, n));
+            assert_eq!(alone.misses_per_round(capacity, Allocation::Forced), Fraction::new(n - c, n - 1));
         }
     }
 
@@ -186,10 +151,7 @@ mod tests {
         for allocation in [Allocation::Forced, Allocation::Bypass] {
             for capacity in 1..25 {
                 let hits: Fraction = bound.retained(capacity, allocation).iter().sum();
-                assert_eq!(
-                    bound.misses_per_round(capacity, allocation),
-                    whole(6) - hits
-                );
+                assert_eq!(bound.misses_per_round(capacity, allocation), whole(6) - hits);
             }
             assert_eq!(bound.misses_per_round(20, allocation), Fraction::ZERO);
             assert_eq!(bound.misses_per_round(u64::MAX, allocation), Fraction::ZERO);

@@ -48,12 +48,10 @@ impl ProgressHistory {
         let block = address(self.phases[worker], self.progress[worker], self.blocks);
         let distance = self.last.get(&block).map(|then| {
             self.intervals.clear();
-            for ((&phase, &before), &now) in self.phases.iter().zip(then.iter()).zip(&self.progress)
-            {
+            for ((&phase, &before), &now) in self.phases.iter().zip(then.iter()).zip(&self.progress) {
                 if now > before {
                     // Measured from the own block, which nobody requested since, so no interval wraps.
-                    let start =
-                        (address(phase, before, self.blocks) + self.blocks - block) % self.blocks;
+                    let start = (address(phase, before, self.blocks) + self.blocks - block) % self.blocks;
                     self.intervals.push((start, start + (now - before)));
                 }
             }
@@ -63,8 +61,7 @@ impl ProgressHistory {
         match self.last.get_mut(&block) {
             Some(then) => then.copy_from_slice(&self.progress),
             None => {
-                self.last
-                    .insert(block, self.progress.clone().into_boxed_slice());
+                self.last.insert(block, self.progress.clone().into_boxed_slice());
             }
         }
         (block, distance)
@@ -76,10 +73,7 @@ impl ProgressHistory {
     /// There is no such worker.
     pub fn try_request(&mut self, worker: usize) -> Result<(u64, Option<u64>), InputError> {
         if worker >= self.phases.len() {
-            let message = format!(
-                "{worker} is not a worker, legal values are 0 to {}",
-                self.phases.len() - 1
-            );
+            let message = format!("{worker} is not a worker, legal values are 0 to {}", self.phases.len() - 1);
             return Err(InputError::new("worker", message));
         }
         Ok(self.request(worker))

@@ -47,26 +47,13 @@ impl Scan {
     pub fn new(blocks: u64, phases: Vec<u64>) -> Result<Self, InputError> {
         check_blocks(blocks)?;
         if phases.is_empty() {
-            return Err(InputError::new(
-                "phases",
-                "no phases, at least one worker is needed",
-            ));
+            return Err(InputError::new("phases", "no phases, at least one worker is needed"));
         }
         if phases.len() > MAX_WORKERS {
-            return Err(InputError::new(
-                "phases",
-                format!("{} workers, the limit is {MAX_WORKERS}", phases.len()),
-            ));
+            return Err(InputError::new("phases", format!("{} workers, the limit is {MAX_WORKERS}", phases.len())));
         }
-        if let Some((w, phase)) = phases
-            .iter()
-            .enumerate()
-            .find(|(_, phase)| **phase >= blocks)
-        {
-            let message = format!(
-                "{phase} is outside the ring, legal values are 0 to {}",
-                blocks - 1
-            );
+        if let Some((w, phase)) = phases.iter().enumerate().find(|(_, phase)| **phase >= blocks) {
+            let message = format!("{phase} is outside the ring, legal values are 0 to {}", blocks - 1);
             return Err(InputError::new(format!("phases[{w}]"), message));
         }
         let mut by_phase: Vec<u32> = (0..phases.len() as u32).collect();
@@ -78,12 +65,7 @@ impl Scan {
             }
         }
         starts.push(by_phase.len() as u32);
-        Ok(Self {
-            blocks,
-            phases,
-            by_phase,
-            starts,
-        })
+        Ok(Self { blocks, phases, by_phase, starts })
     }
 
     /// The blocks N of the ring.
@@ -124,37 +106,21 @@ impl Scan {
     pub(crate) fn gap(&self, group: usize) -> u64 {
         let next = self.phase_of_group((group + 1) % self.distinct());
         let here = self.phase_of_group(group);
-        if next > here {
-            next - here
-        } else {
-            next + self.blocks - here
-        }
+        if next > here { next - here } else { next + self.blocks - here }
     }
 
     /// For each worker, who requested its block last and how many rounds ago.
     ///
     /// It is the preceding worker of the same phase, else the last worker of the next phase ahead, `gap` rounds ago. Cost: O(M).
     pub fn previous_requests(&self) -> Vec<Previous> {
-        let mut previous = vec![
-            Previous {
-                worker: 0,
-                rounds: 0
-            };
-            self.workers()
-        ];
+        let mut previous = vec![Previous { worker: 0, rounds: 0 }; self.workers()];
         for group in 0..self.distinct() {
             let members = self.group(group);
             let ahead = self.group((group + 1) % self.distinct());
             let last_ahead = ahead[ahead.len() - 1] as usize;
-            previous[members[0] as usize] = Previous {
-                worker: last_ahead,
-                rounds: self.gap(group),
-            };
+            previous[members[0] as usize] = Previous { worker: last_ahead, rounds: self.gap(group) };
             for pair in members.windows(2) {
-                previous[pair[1] as usize] = Previous {
-                    worker: pair[0] as usize,
-                    rounds: 0,
-                };
+                previous[pair[1] as usize] = Previous { worker: pair[0] as usize, rounds: 0 };
             }
         }
         previous
@@ -164,10 +130,7 @@ impl Scan {
 /// A ring size must be 1 to [`MAX_BLOCKS`].
 pub(crate) fn check_blocks(blocks: u64) -> Result<(), InputError> {
     if blocks == 0 || blocks > MAX_BLOCKS {
-        return Err(InputError::new(
-            "blocks",
-            format!("{blocks} is not a ring size, legal values are 1 to {MAX_BLOCKS}"),
-        ));
+        return Err(InputError::new("blocks", format!("{blocks} is not a ring size, legal values are 1 to {MAX_BLOCKS}")));
     }
     Ok(())
 }
@@ -178,8 +141,7 @@ pub(crate) fn check_blocks(blocks: u64) -> Result<(), InputError> {
 /// The value is outside that range.
 pub fn check_capacity(capacity: u64) -> Result<u64, InputError> {
     if capacity == 0 || capacity > MAX_BLOCKS {
-        let message =
-            format!("{capacity} is not a capacity in blocks, legal values are 1 to {MAX_BLOCKS}");
+        let message = format!("{capacity} is not a capacity in blocks, legal values are 1 to {MAX_BLOCKS}");
         return Err(InputError::new("capacity", message));
     }
     Ok(capacity)
@@ -191,10 +153,7 @@ pub fn check_capacity(capacity: u64) -> Result<u64, InputError> {
 /// The value is larger.
 pub fn check_rounds(rounds: u64) -> Result<u64, InputError> {
     if rounds > MAX_ROUNDS {
-        return Err(InputError::new(
-            "rounds",
-            format!("{rounds} is too large, the limit is {MAX_ROUNDS}"),
-        ));
+        return Err(InputError::new("rounds", format!("{rounds} is too large, the limit is {MAX_ROUNDS}")));
     }
     Ok(rounds)
 }
@@ -222,39 +181,18 @@ mod tests {
     #[test]
     fn a_lone_worker_follows_itself_one_ring_later() {
         let scan = Scan::new(5, vec![3]).unwrap();
-        assert_eq!(
-            scan.previous_requests(),
-            [Previous {
-                worker: 0,
-                rounds: 5
-            }]
-        );
+        assert_eq!(scan.previous_requests(), [Previous { worker: 0, rounds: 5 }]);
         assert_eq!(scan.gap(0), 5);
     }
 
     #[test]
     fn bad_rings_are_refused() {
         assert_eq!(Scan::new(0, vec![0]).unwrap_err().field(), "blocks");
-        assert_eq!(
-            Scan::new(MAX_BLOCKS + 1, vec![0]).unwrap_err().field(),
-            "blocks"
-        );
+        assert_eq!(Scan::new(MAX_BLOCKS + 1, vec![0]).unwrap_err().field(), "blocks");
         assert_eq!(Scan::new(4, vec![]).unwrap_err().field(), "phases");
-        assert_eq!(
-            Scan::new(4, vec![0, 3, 4]).unwrap_err().field(),
-            "phases[2]"
-        );
-        assert_eq!(
-            Scan::new(MAX_BLOCKS, vec![0; MAX_WORKERS + 1])
-                .unwrap_err()
-                .field(),
-            "phases"
-        );
-        assert!(
-            check_capacity(0).is_err()
-                && check_capacity(MAX_BLOCKS + 1).is_err()
-                && check_capacity(1).is_ok()
-        );
+        assert_eq!(Scan::new(4, vec![0, 3, 4]).unwrap_err().field(), "phases[2]");
+        assert_eq!(Scan::new(MAX_BLOCKS, vec![0; MAX_WORKERS + 1]).unwrap_err().field(), "phases");
+        assert!(check_capacity(0).is_err() && check_capacity(MAX_BLOCKS + 1).is_err() && check_capacity(1).is_ok());
         assert!(check_rounds(MAX_ROUNDS + 1).is_err() && check_rounds(0).is_ok());
     }
 }

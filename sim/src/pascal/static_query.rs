@@ -78,17 +78,8 @@ pub struct Check {
 impl StaticModel {
     /// Prepares a scan. Cost: O(M log M + M D).
     pub fn new(scan: Scan) -> Self {
-        let (gaps, profile, bound) = (
-            Gaps::new(&scan),
-            ReuseProfile::new(&scan),
-            PolicyBound::new(&scan),
-        );
-        Self {
-            scan,
-            gaps,
-            profile,
-            bound,
-        }
+        let (gaps, profile, bound) = (Gaps::new(&scan), ReuseProfile::new(&scan), PolicyBound::new(&scan));
+        Self { scan, gaps, profile, bound }
     }
 
     /// The scan.
@@ -132,12 +123,7 @@ impl StaticModel {
     ///
     /// # Errors
     /// The capacity, the ways or the lines per block are illegal.
-    pub fn sdcm(
-        &self,
-        capacity: u64,
-        ways: u64,
-        lines_per_block: u64,
-    ) -> Result<(f64, f64), InputError> {
+    pub fn sdcm(&self, capacity: u64, ways: u64, lines_per_block: u64) -> Result<(f64, f64), InputError> {
         let cache = Sdcm::with_at_most(ways, capacity, lines_per_block)?;
         let misses = |arithmetic| cache.misses_per_round(&self.profile, arithmetic);
         Ok((misses(Arithmetic::Exact), misses(Arithmetic::Normal)))
@@ -153,10 +139,8 @@ impl StaticModel {
         Ok(ColdTotals {
             ttl: self.gaps.cold_fills(capacity, rounds),
             lru: self.profile.cold_misses(capacity, rounds),
-            policy_bypass: self.bound.misses_per_round(capacity, Allocation::Bypass)
-                * whole(rounds),
-            policy_forced: self.bound.misses_per_round(capacity, Allocation::Forced)
-                * whole(rounds),
+            policy_bypass: self.bound.misses_per_round(capacity, Allocation::Bypass) * whole(rounds),
+            policy_forced: self.bound.misses_per_round(capacity, Allocation::Forced) * whole(rounds),
         })
     }
 
@@ -173,11 +157,7 @@ impl StaticModel {
         let (mut ttl_fills, mut lru_misses) = (0, 0);
         for _ in 0..rounds {
             ttl_fills += ttl.round(schedule.round()).fills;
-            lru_misses += schedule
-                .round()
-                .iter()
-                .filter(|&&block| !lru.access(block))
-                .count() as u64;
+            lru_misses += schedule.round().iter().filter(|&&block| !lru.access(block)).count() as u64;
             schedule.advance();
         }
         let equal = |name, expected: u64, simulated: u64| Check {
@@ -186,31 +166,13 @@ impl StaticModel {
             simulated: simulated.to_string(),
             holds: expected == simulated,
         };
-        let mut checks = vec![
-            equal("cold TTL fills", cold.ttl, ttl_fills),
-            equal("cold LRU misses", cold.lru, lru_misses),
-        ];
+        let mut checks = vec![equal("cold TTL fills", cold.ttl, ttl_fills), equal("cold LRU misses", cold.lru, lru_misses)];
         for (name, allocation, least) in [
-            (
-                "MIN with bypass, at least",
-                Allocation::Bypass,
-                cold.policy_bypass,
-            ),
-            (
-                "MIN with forced allocation, at least",
-                Allocation::Forced,
-                cold.policy_forced,
-            ),
+            ("MIN with bypass, at least", Allocation::Bypass, cold.policy_bypass),
+            ("MIN with forced allocation, at least", Allocation::Forced, cold.policy_forced),
         ] {
-            let misses: u64 = min_cold(&self.scan, capacity, allocation, rounds)?
-                .iter()
-                .sum();
-            checks.push(Check {
-                name,
-                expected: least.to_string(),
-                simulated: misses.to_string(),
-                holds: whole(misses) >= least,
-            });
+            let misses: u64 = min_cold(&self.scan, capacity, allocation, rounds)?.iter().sum();
+            checks.push(Check { name, expected: least.to_string(), simulated: misses.to_string(), holds: whole(misses) >= least });
         }
         Ok(checks)
     }
@@ -229,14 +191,7 @@ mod tests {
     fn one_query_holds_every_result() {
         let model = StaticModel::new(Scan::new(64, vec![7, 0]).unwrap());
         let answer = model.query(14).unwrap();
-        assert_eq!(
-            (
-                answer.waterline.misses_per_round,
-                answer.lru,
-                answer.clusters
-            ),
-            (1, 2, 1)
-        );
+        assert_eq!((answer.waterline.misses_per_round, answer.lru, answer.clusters), (1, 2, 1));
         assert_eq!(answer.policy_bypass, Fraction::new(100, 113));
         assert_eq!(answer.che, Fraction::new(25, 16));
         let (exact, normal) = model.sdcm(14, 8, 1).unwrap();
@@ -253,24 +208,12 @@ mod tests {
         for capacity in [1, 13, 14, 40, 63, 64, 200] {
             let checks = model.verify(capacity, 150).unwrap();
             assert_eq!(checks.len(), 4);
-            assert!(
-                checks.iter().all(|check| check.holds),
-                "C = {capacity}: {checks:?}"
-            );
+            assert!(checks.iter().all(|check| check.holds), "C = {capacity}: {checks:?}");
         }
         // A model that claims the profile of another scan is caught.
         let other = StaticModel::new(Scan::new(64, vec![0, 20, 40, 60]).unwrap());
-        let wrong = StaticModel {
-            scan: model.scan.clone(),
-            ..other
-        };
-        assert!(
-            wrong
-                .verify(14, 150)
-                .unwrap()
-                .iter()
-                .any(|check| !check.holds)
-        );
+        let wrong = StaticModel { scan: model.scan.clone(), ..other };
+        assert!(wrong.verify(14, 150).unwrap().iter().any(|check| !check.holds));
     }
 
     #[test]

@@ -12,11 +12,7 @@ use rand_chacha::ChaCha8Rng;
 pub fn proptest_config(cases: u32) -> proptest::test_runner::Config {
     use proptest::test_runner::{Config, FileFailurePersistence};
     let kept = FileFailurePersistence::WithSource("proptest-regressions");
-    Config {
-        cases,
-        failure_persistence: Some(Box::new(kept)),
-        ..Config::default()
-    }
+    Config { cases, failure_persistence: Some(Box::new(kept)), ..Config::default() }
 }
 
 /// A scan with a capacity.
@@ -28,18 +24,13 @@ pub struct Case {
 
 impl Case {
     pub fn new(blocks: u64, phases: &[u64], capacity: u64) -> Self {
-        Self {
-            scan: Scan::new(blocks, phases.to_vec()).expect("a legal case"),
-            capacity,
-        }
+        Self { scan: Scan::new(blocks, phases.to_vec()).expect("a legal case"), capacity }
     }
 
     /// The trace of the first `rounds` rounds, from the definition of the schedule.
     pub fn trace(&self, rounds: u64) -> Vec<u64> {
         let phases = self.scan.phases();
-        (0..rounds)
-            .flat_map(|k| phases.iter().map(move |s| (s + k) % self.scan.blocks()))
-            .collect()
+        (0..rounds).flat_map(|k| phases.iter().map(move |s| (s + k) % self.scan.blocks())).collect()
     }
 }
 
@@ -67,9 +58,7 @@ pub fn larger_cases(seed: u64, count: usize) -> Vec<Case> {
             2 => Pattern::Spaced(random.random_range(1..=blocks)),
             _ => Pattern::WrappedGaussian(random.random_range(0.5..blocks as f64 / 3.0)),
         };
-        let placed = pattern
-            .place(blocks, workers, random.random())
-            .expect("a legal pattern");
+        let placed = pattern.place(blocks, workers, random.random()).expect("a legal pattern");
         // The fixed patterns place workers in ring order; the order of the workers matters to LRU.
         let mut phases = placed.phases().to_vec();
         for i in (1..phases.len()).rev() {
@@ -114,11 +103,7 @@ impl Tally {
         for (name, (checks, violations)) in &self.rows {
             println!("  {name:<72} {checks:>9} checks {violations:>4} violations");
         }
-        assert!(
-            self.first.is_empty(),
-            "{title}: violations\n{}",
-            self.first.join("\n")
-        );
+        assert!(self.first.is_empty(), "{title}: violations\n{}", self.first.join("\n"));
     }
 }
 
@@ -187,11 +172,7 @@ pub fn exhaustive_optimum(case: &Case, bypass: bool, rounds: u64) -> Vec<u32> {
     for (i, block) in case.trace(rounds).into_iter().enumerate() {
         let bit = 1usize << block;
         let mut next = vec![IMPOSSIBLE; 1 << n];
-        for (set, &misses) in least
-            .iter()
-            .enumerate()
-            .filter(|(_, misses)| **misses != IMPOSSIBLE)
-        {
+        for (set, &misses) in least.iter().enumerate().filter(|(_, misses)| **misses != IMPOSSIBLE) {
             let mut reach = |set: usize, misses: u32| next[set] = next[set].min(misses);
             if set & bit != 0 {
                 reach(set, misses);

@@ -12,10 +12,7 @@ use std::rc::Rc;
 
 /// Kinds that print as an always block.
 pub(super) fn is_block(e: &Expr) -> bool {
-    matches!(
-        e.kind(),
-        Kind::Popcount(_) | Kind::OneHotMux { .. } | Kind::ReduceElems(..) | Kind::Case { .. }
-    )
+    matches!(e.kind(), Kind::Popcount(_) | Kind::OneHotMux { .. } | Kind::ReduceElems(..) | Kind::Case { .. })
 }
 
 fn op_text(op: NaryOp) -> &'static str {
@@ -121,11 +118,7 @@ impl Printer<'_> {
             Kind::Shr(a, b) => format!("{} >> {}", self.operand(a), self.operand(b)),
             Kind::Reduce(op, x) => {
                 let (t, atom) = self.expr(x);
-                if atom && !t.starts_with('~') {
-                    format!("{}{t}", op_text(*op))
-                } else {
-                    format!("{}({t})", op_text(*op))
-                }
+                if atom && !t.starts_with('~') { format!("{}{t}", op_text(*op)) } else { format!("{}({t})", op_text(*op)) }
             }
             Kind::Mux(c, a, b) => {
                 let (c, a) = (self.operand(c), self.operand(a));
@@ -149,13 +142,8 @@ impl Printer<'_> {
                     _ => self.name_of(base),
                 };
                 if dynamic.is_empty() {
-                    off.cover(w)
-                        .into_iter()
-                        .for_each(|r| self.note_use(&name, Some(r)));
-                } else if !dynamic
-                    .iter()
-                    .any(|d| reads_parameters(&d.0) || !reads_signals(&d.0, &[]))
-                {
+                    off.cover(w).into_iter().for_each(|r| self.note_use(&name, Some(r)));
+                } else if !dynamic.iter().any(|d| reads_parameters(&d.0) || !reads_signals(&d.0, &[])) {
                     self.note_use(&name, None);
                 } else if let Some(s) = base.as_signal() {
                     // The index may be constant in every instance and iteration, and linters then know which bits are left out.
@@ -165,10 +153,7 @@ impl Printer<'_> {
                 }
                 return (self.select_text(&name, base.width(), dynamic, off, w), true);
             }
-            Kind::Popcount(_)
-            | Kind::OneHotMux { .. }
-            | Kind::ReduceElems(..)
-            | Kind::Case { .. } => {
+            Kind::Popcount(_) | Kind::OneHotMux { .. } | Kind::ReduceElems(..) | Kind::Case { .. } => {
                 if self.is_inside(e) {
                     let flat = expand(e);
                     return self.expr_inner(&flat);
@@ -184,8 +169,7 @@ impl Printer<'_> {
     /// Parts of nested concatenations, as one list.
     fn concat_parts(&mut self, e: &Expr, top: bool, out: &mut Vec<String>) {
         if let Kind::Concat(v) = e.kind() {
-            let shared =
-                e.0.size > SHARE_SIZE && self.uses.get(&Rc::as_ptr(&e.0)).is_some_and(|n| *n > 1);
+            let shared = e.0.size > SHARE_SIZE && self.uses.get(&Rc::as_ptr(&e.0)).is_some_and(|n| *n > 1);
             if top || !shared && self.made_for(e).is_none() {
                 v.iter().for_each(|x| self.concat_parts(x, false, out));
                 return;
@@ -195,14 +179,7 @@ impl Printer<'_> {
         out.push(t);
     }
 
-    fn select_text(
-        &mut self,
-        name: &str,
-        base_width: u32,
-        dynamic: &[(Expr, u32)],
-        off: &Affine,
-        w: u32,
-    ) -> String {
+    fn select_text(&mut self, name: &str, base_width: u32, dynamic: &[(Expr, u32)], off: &Affine, w: u32) -> String {
         if base_width == w {
             return name.to_owned();
         }
@@ -216,20 +193,14 @@ impl Printer<'_> {
             let index = index_expr(index_width(base_width), dynamic, off);
             self.text(&index)
         };
-        if w == 1 {
-            format!("{name}[{index}]")
-        } else {
-            format!("{name}[{index} +: {w}]")
-        }
+        if w == 1 { format!("{name}[{index}]") } else { format!("{name}[{index} +: {w}]") }
     }
 
     /// The name of a signal, or of a wire made for the expression.
     fn name_of(&mut self, e: &Expr) -> String {
         match e.kind() {
             Kind::Sig(s) => s.name.clone(),
-            Kind::Concat(v) if v.len() == 2 && v[0].as_lit().is_some_and(Bits::is_zero) => {
-                self.hoist(e, "pad")
-            }
+            Kind::Concat(v) if v.len() == 2 && v[0].as_lit().is_some_and(Bits::is_zero) => self.hoist(e, "pad"),
             _ => self.hoist(e, "v"),
         }
     }
@@ -297,9 +268,7 @@ impl Printer<'_> {
     /// A zero that the simulator sees as a signal: `always @*` would never run without one.
     pub(super) fn trigger(&mut self, target: &str) -> String {
         let name = self.fresh(&format!("{}_zero", base_name(target)));
-        self.pre.push(format!(
-            "wire {name} = 1'b0;  // read below so that simulators run the block"
-        ));
+        self.pre.push(format!("wire {name} = 1'b0;  // read below so that simulators run the block"));
         name
     }
 
@@ -323,21 +292,13 @@ impl Printer<'_> {
             Kind::Popcount(x) => {
                 let n = x.width();
                 let bit = at(&self.loop_operand(x), n, 1);
-                (
-                    n,
-                    zero,
-                    format!("{target} + {{{}, {bit}}}", Bits::zero(w - 1)),
-                )
+                (n, zero, format!("{target} + {{{}, {bit}}}", Bits::zero(w - 1)))
             }
             Kind::OneHotMux { sel, bus } => {
                 let n = sel.width();
                 let bit = at(&self.loop_operand(sel), n, 1);
                 let element = at(&self.loop_operand(bus), bus.width(), w);
-                (
-                    n,
-                    zero,
-                    format!("{target} | ({} & {element})", repl_text(w, 1, &bit)),
-                )
+                (n, zero, format!("{target} | ({} & {element})", repl_text(w, 1, &bit)))
             }
             Kind::ReduceElems(op, bus) => {
                 let element = at(&self.loop_operand(bus), bus.width(), w);
@@ -346,11 +307,7 @@ impl Printer<'_> {
                     NaryOp::And => format!("~{zero}"),
                     _ => zero,
                 };
-                (
-                    bus.width() / w,
-                    init,
-                    format!("{target} {} {element}", op_text(*op)),
-                )
+                (bus.width() / w, init, format!("{target} {} {element}", op_text(*op)))
             }
             Kind::Case { sel, arms, default } => {
                 let mut s = format!("always @* begin : {label}\n");
@@ -361,10 +318,7 @@ impl Printer<'_> {
                 for (k, v) in arms {
                     s.push_str(&format!("        {k}: {target} = {};\n", self.text(v)));
                 }
-                s.push_str(&format!(
-                    "        default: {target} = {};\n    endcase\nend",
-                    self.text(default)
-                ));
+                s.push_str(&format!("        default: {target} = {};\n    endcase\nend", self.text(default)));
                 return s;
             }
             _ => unreachable!("not a block kind"),
@@ -376,11 +330,7 @@ impl Printer<'_> {
 }
 
 /// True if the expression reads one of the signals.
-fn reads_any(
-    e: &Expr,
-    signals: &std::collections::BTreeSet<u32>,
-    memo: &mut std::collections::HashMap<*const Node, bool>,
-) -> bool {
+fn reads_any(e: &Expr, signals: &std::collections::BTreeSet<u32>, memo: &mut std::collections::HashMap<*const Node, bool>) -> bool {
     if let Kind::Sig(s) = e.kind() {
         return signals.contains(&s.id);
     }
@@ -392,8 +342,7 @@ fn reads_any(
         return *b;
     }
     let mut found = false;
-    e.kind()
-        .for_each_child(&mut |c| found = found || reads_any(c, signals, memo));
+    e.kind().for_each_child(&mut |c| found = found || reads_any(c, signals, memo));
     memo.insert(node, found);
     found
 }
@@ -403,17 +352,12 @@ fn expand(e: &Expr) -> Expr {
     let w = e.width();
     match e.kind() {
         Kind::Popcount(x) => Expr::add_all((0..x.width()).map(|i| x.bit(i).zext(w))),
-        Kind::OneHotMux { sel, bus } => {
-            Expr::or_all((0..sel.width()).map(|i| sel.bit(i).replicate(w) & bus.elem(i, w)))
-        }
+        Kind::OneHotMux { sel, bus } => Expr::or_all((0..sel.width()).map(|i| sel.bit(i).replicate(w) & bus.elem(i, w))),
         Kind::ReduceElems(op, bus) => {
             let parts: Vec<Expr> = (0..bus.width() / w).map(|i| bus.elem(i, w)).collect();
             Expr::new(w, Kind::Nary(*op, parts))
         }
-        Kind::Case { sel, arms, default } => arms
-            .iter()
-            .rev()
-            .fold(default.clone(), |d, (k, v)| sel.eq(k).mux(v, d)),
+        Kind::Case { sel, arms, default } => arms.iter().rev().fold(default.clone(), |d, (k, v)| sel.eq(k).mux(v, d)),
         _ => e.clone(),
     }
 }
@@ -423,10 +367,7 @@ fn index_expr(width: u32, dynamic: &[(Expr, u32)], off: &Affine) -> Expr {
     if let Some(e) = off.as_const().and_then(|c| index_fields(width, dynamic, c)) {
         return e;
     }
-    let mut terms: Vec<Expr> = dynamic
-        .iter()
-        .map(|(e, stride)| scaled(&e.zext(width), i64::from(*stride)))
-        .collect();
+    let mut terms: Vec<Expr> = dynamic.iter().map(|(e, stride)| scaled(&e.zext(width), i64::from(*stride))).collect();
     for (v, k) in &off.terms {
         terms.push(scaled(&Expr::new(width, Kind::LoopVal(v.clone())), *k));
     }
@@ -441,9 +382,7 @@ fn index_fields(width: u32, dynamic: &[(Expr, u32)], c: i64) -> Option<Expr> {
     let c = Bits::from_u64(width, u64::try_from(c).ok()?);
     let mut fields: Vec<(u32, &Expr)> = Vec::new();
     for (e, stride) in dynamic {
-        stride
-            .is_power_of_two()
-            .then(|| fields.push((stride.trailing_zeros(), e)))?;
+        stride.is_power_of_two().then(|| fields.push((stride.trailing_zeros(), e)))?;
     }
     fields.sort_by_key(|f| f.0);
     let (mut parts, mut at) = (Vec::new(), 0);
@@ -466,9 +405,5 @@ fn index_fields(width: u32, dynamic: &[(Expr, u32)], c: i64) -> Option<Expr> {
 /// `e * k` modulo 2^width.
 fn scaled(e: &Expr, k: i64) -> Expr {
     let w = e.width();
-    if k == 1 {
-        e.clone()
-    } else {
-        Expr::new(w, Kind::Mul(e.clone(), Bits::from_u64(w, k as u64)))
-    }
+    if k == 1 { e.clone() } else { Expr::new(w, Kind::Mul(e.clone(), Bits::from_u64(w, k as u64))) }
 }

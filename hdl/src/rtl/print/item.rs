@@ -15,13 +15,7 @@ use std::rc::Rc;
 impl Printer<'_> {
     /// All registers, aligned.
     pub(super) fn register_declarations(&mut self) {
-        let regs: Vec<Rc<Signal>> = self
-            .b
-            .signals
-            .iter()
-            .filter(|s| s.kind == SigKind::Reg)
-            .cloned()
-            .collect();
+        let regs: Vec<Rc<Signal>> = self.b.signals.iter().filter(|s| s.kind == SigKind::Reg).cloned().collect();
         let range = |s: &Signal| range_text(s.width);
         let rw = regs.iter().map(|s| range(s).len()).max().unwrap_or(0);
         let decls: Vec<String> = regs
@@ -31,20 +25,11 @@ impl Printer<'_> {
                     (Some(v), ResetStyle::None) => format!(" = {}", lit_text(v)),
                     _ => String::new(),
                 };
-                let gap = if rw == 0 {
-                    String::new()
-                } else {
-                    format!(" {:rw$}", range(s))
-                };
+                let gap = if rw == 0 { String::new() } else { format!(" {:rw$}", range(s)) };
                 format!("reg{gap} {}{init};", s.name)
             })
             .collect();
-        let dw = decls
-            .iter()
-            .map(String::len)
-            .filter(|n| *n < WRAP / 2)
-            .max()
-            .unwrap_or(0);
+        let dw = decls.iter().map(String::len).filter(|n| *n < WRAP / 2).max().unwrap_or(0);
         for (s, d) in regs.iter().zip(decls) {
             self.documented(&format!("{d:dw$}"), &s.doc.borrow());
         }
@@ -102,15 +87,8 @@ impl Printer<'_> {
                 self.out.push_str(&format!("    // {rule}\n\n"));
             }
             Item::Net(s) => {
-                let what = if self.vars.contains(&s.id) {
-                    "reg"
-                } else {
-                    "wire"
-                };
-                self.documented(
-                    &format!("{}{};", typed(what, s.width), s.name),
-                    &s.doc.borrow(),
-                );
+                let what = if self.vars.contains(&s.id) { "reg" } else { "wire" };
+                self.documented(&format!("{}{};", typed(what, s.width), s.name), &s.doc.borrow());
             }
             Item::Wire(s, ..) if self.formal.contains(&s.id) => {}
             Item::Wire(s, e, _) => {
@@ -120,10 +98,7 @@ impl Printer<'_> {
             }
             Item::LocalParam(s) => {
                 let value = s.value.borrow().as_ref().map(lit_text).unwrap_or_default();
-                self.documented(
-                    &format!("{}{} = {value};", typed("localparam", s.width), s.name),
-                    &s.doc.borrow(),
-                );
+                self.documented(&format!("{}{} = {value};", typed("localparam", s.width), s.name), &s.doc.borrow());
             }
             Item::Assign(t, v, _) => {
                 self.base_from(t);
@@ -144,15 +119,11 @@ impl Printer<'_> {
     }
 
     fn sub(&mut self, m: &Rc<Module>, count: u64) -> usize {
-        let i = self
-            .subs
-            .iter()
-            .position(|s| Rc::ptr_eq(s, m))
-            .unwrap_or_else(|| {
-                self.subs.push(m.clone());
-                self.sub_counts.push(0);
-                self.subs.len() - 1
-            });
+        let i = self.subs.iter().position(|s| Rc::ptr_eq(s, m)).unwrap_or_else(|| {
+            self.subs.push(m.clone());
+            self.sub_counts.push(0);
+            self.subs.len() - 1
+        });
         self.sub_counts[i] += count;
         i
     }
@@ -161,11 +132,7 @@ impl Printer<'_> {
         let n = i.array.as_ref().map_or(1, LoopVar::count);
         let sub = self.sub(&i.module, u64::from(n));
         if i.array.is_some() {
-            self.scope = Scope::Generate {
-                wires: vec![],
-                memo: HashMap::new(),
-                made: Made::default(),
-            };
+            self.scope = Scope::Generate { wires: vec![], memo: HashMap::new(), made: Made::default() };
         }
         let mut params: Vec<(String, String)> = i.module.fixed_params.clone();
         for (name, value) in &i.params {
@@ -179,10 +146,7 @@ impl Printer<'_> {
         }
         let list = |v: &[(String, String)]| {
             let w = v.iter().map(|p| p.0.len()).max().unwrap_or(0);
-            let lines: Vec<String> = v
-                .iter()
-                .map(|(n, t)| format!("    .{n:w$} ({t})"))
-                .collect();
+            let lines: Vec<String> = v.iter().map(|(n, t)| format!("    .{n:w$} ({t})")).collect();
             lines.join(",\n")
         };
         let name = if i.array.is_some() { "u" } else { &i.name };
@@ -201,10 +165,7 @@ impl Printer<'_> {
                 self.line(4, &format!("genvar {v};"));
             }
             self.line(4, "generate");
-            self.line(
-                8,
-                &format!("for ({v} = 0; {v} < {n}; {v} = {v} + 1) begin : {}", i.name),
-            );
+            self.line(8, &format!("for ({v} = 0; {v} < {n}; {v} = {v} + 1) begin : {}", i.name));
             for w in wires {
                 self.line(12, &w);
             }

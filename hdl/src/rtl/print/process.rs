@@ -29,29 +29,18 @@ impl Printer<'_> {
         let label = self.fresh(&format!("p_{base}"));
         let own: Vec<u32> = targets.iter().map(|t| t.id).collect();
         let triggered = runs(stmts, &own);
-        let zero = if triggered {
-            "1'b0".to_owned()
-        } else {
-            self.trigger(&base)
-        };
+        let zero = if triggered { "1'b0".to_owned() } else { self.trigger(&base) };
         let mut defaults = String::new();
         for s in &targets {
             if triggered && assigned_first(stmts, s) {
                 continue;
             }
-            let value = if triggered {
-                lit_text(&Bits::zero(s.width))
-            } else {
-                repl_text(s.width, 1, &zero)
-            };
+            let value = if triggered { lit_text(&Bits::zero(s.width)) } else { repl_text(s.width, 1, &zero) };
             wrap_into(&mut defaults, 4, &format!("{} = {value};", s.name), "");
         }
         let body = self.process(false, &targets, stmts, 1);
         self.gap();
-        self.emit(&format!(
-            "always @* begin : {label}\n{}{defaults}{}end",
-            body.decls, body.code
-        ));
+        self.emit(&format!("always @* begin : {label}\n{}{defaults}{}end", body.decls, body.code));
         self.blank();
     }
 
@@ -68,13 +57,7 @@ impl Printer<'_> {
         self.blank();
     }
 
-    fn process(
-        &mut self,
-        clocked: bool,
-        targets: &[Rc<Signal>],
-        stmts: &[Stmt],
-        depth: usize,
-    ) -> Body {
+    fn process(&mut self, clocked: bool, targets: &[Rc<Signal>], stmts: &[Stmt], depth: usize) -> Body {
         self.scope = Scope::Process(Process {
             clocked,
             targets: targets.iter().map(|t| t.id).collect(),
@@ -86,9 +69,7 @@ impl Printer<'_> {
         });
         let mut code = String::new();
         self.stmts(stmts, depth, clocked, &mut code);
-        let Scope::Process(p) = std::mem::replace(&mut self.scope, Scope::Module) else {
-            unreachable!("scope of a process")
-        };
+        let Scope::Process(p) = std::mem::replace(&mut self.scope, Scope::Module) else { unreachable!("scope of a process") };
         let mut decls = String::new();
         for v in loop_vars(stmts) {
             decls.push_str(&format!("    reg [31:0] {v};\n"));
@@ -147,24 +128,14 @@ impl Printer<'_> {
                 let t = self.text(target);
                 let v = self.text(value);
                 self.flush_local(depth, out);
-                wrap_into(
-                    out,
-                    pad,
-                    &format!("{t} {} {v};", if clocked { "<=" } else { "=" }),
-                    "",
-                );
+                wrap_into(out, pad, &format!("{t} {} {v};", if clocked { "<=" } else { "=" }), "");
             }
             Stmt::If { arms, otherwise } => {
                 self.base_from_stmts(s);
                 let conds: Vec<String> = arms.iter().map(|(c, _)| self.text(c)).collect();
                 self.flush_local(depth, out);
                 for (i, ((_, body), c)) in arms.iter().zip(conds).enumerate() {
-                    wrap_into(
-                        out,
-                        pad,
-                        &format!("{} ({c}) begin", if i == 0 { "if" } else { "end else if" }),
-                        "",
-                    );
+                    wrap_into(out, pad, &format!("{} ({c}) begin", if i == 0 { "if" } else { "end else if" }), "");
                     self.stmts(body, depth + 1, clocked, out);
                 }
                 if !otherwise.is_empty() {
@@ -175,12 +146,7 @@ impl Printer<'_> {
             }
             Stmt::For { var, body, .. } => {
                 let (v, n) = (var.name(), var.count());
-                wrap_into(
-                    out,
-                    pad,
-                    &format!("for ({v} = 0; {v} < {n}; {v} = {v} + 1) begin"),
-                    "",
-                );
+                wrap_into(out, pad, &format!("for ({v} = 0; {v} < {n}; {v} = {v} + 1) begin"), "");
                 self.stmts(body, depth + 1, clocked, out);
                 wrap_into(out, pad, "end", "");
             }
@@ -215,26 +181,15 @@ impl Printer<'_> {
 
     /// Puts clock and reset around the body of a block.
     fn clocked(&self, label: &str, targets: &[Rc<Signal>], body: &Body) -> String {
-        let clk = self
-            .b
-            .clock
-            .as_ref()
-            .map_or_else(String::new, ToString::to_string);
-        let rst = self
-            .b
-            .reset
-            .as_ref()
-            .map_or_else(String::new, ToString::to_string);
+        let clk = self.b.clock.as_ref().map_or_else(String::new, ToString::to_string);
+        let rst = self.b.reset.as_ref().map_or_else(String::new, ToString::to_string);
         let with_reset = targets.first().is_some_and(|t| self.has_reset(t));
         let edge = match self.b.opts.reset {
             ResetStyle::AsyncLow if with_reset => format!(" or negedge {rst}"),
             ResetStyle::AsyncHigh if with_reset => format!(" or posedge {rst}"),
             _ => String::new(),
         };
-        let mut s = format!(
-            "always @(posedge {clk}{edge}) begin : {label}\n{}",
-            body.decls
-        );
+        let mut s = format!("always @(posedge {clk}{edge}) begin : {label}\n{}", body.decls);
         if with_reset {
             s.push_str(&format!("    if ({}) begin\n", self.reset_condition(true)));
             for t in targets {
@@ -253,10 +208,7 @@ impl Printer<'_> {
     /// All registers that are not assigned in a block of their own.
     pub(super) fn registers(&mut self) {
         let b = self.b;
-        let regs = b
-            .signals
-            .iter()
-            .filter(|s| s.kind == SigKind::Reg && !s.updates.borrow().is_empty());
+        let regs = b.signals.iter().filter(|s| s.kind == SigKind::Reg && !s.updates.borrow().is_empty());
         let (with, without): (Vec<_>, Vec<_>) = regs.cloned().partition(|s| self.has_reset(s));
         for (group, label) in [(with, "p_regs"), (without, "p_regs_no_reset")] {
             if group.is_empty() {
@@ -272,12 +224,8 @@ impl Printer<'_> {
                 let mut open = false;
                 for (c, assigns) in conds.iter().zip(lines) {
                     match (c, open) {
-                        (Some(c), false) => {
-                            wrap_into(&mut code, depth, &format!("if ({c}) begin"), "")
-                        }
-                        (Some(c), true) => {
-                            wrap_into(&mut code, depth, &format!("end else if ({c}) begin"), "")
-                        }
+                        (Some(c), false) => wrap_into(&mut code, depth, &format!("if ({c}) begin"), ""),
+                        (Some(c), true) => wrap_into(&mut code, depth, &format!("end else if ({c}) begin"), ""),
                         (None, true) => wrap_into(&mut code, depth, "end else begin", ""),
                         (None, false) => {}
                     }
@@ -291,14 +239,7 @@ impl Printer<'_> {
                 }
             }
             let label = self.fresh(label);
-            let t = self.clocked(
-                &label,
-                &group,
-                &Body {
-                    decls: String::new(),
-                    code,
-                },
-            );
+            let t = self.clocked(&label, &group, &Body { decls: String::new(), code });
             self.blank();
             self.emit(&t);
         }

@@ -21,11 +21,7 @@ pub(super) fn repl_text(n: u32, width: u32, text: &str) -> String {
     if rest == 0 {
         return format!("{{{full}{{{block}}}}}");
     }
-    let head = if full == 1 {
-        block
-    } else {
-        format!("{{{full}{{{block}}}}}")
-    };
+    let head = if full == 1 { block } else { format!("{{{full}{{{block}}}}}") };
     format!("{{{head}, {}}}", repl_text(rest, width, text))
 }
 
@@ -43,28 +39,17 @@ pub(super) fn mask_text(b: &Bits) -> String {
     if w > 16 || b.is_zero() || b.is_ones() {
         return lit_text(b);
     }
-    let digits: String = (0..w)
-        .rev()
-        .map(|i| if b.bit(i) { '1' } else { '0' })
-        .collect();
+    let digits: String = (0..w).rev().map(|i| if b.bit(i) { '1' } else { '0' }).collect();
     format!("{w}'b{digits}")
 }
 
 pub(super) fn range_text(width: u32) -> String {
-    if width == 1 {
-        String::new()
-    } else {
-        format!("[{}:0]", width - 1)
-    }
+    if width == 1 { String::new() } else { format!("[{}:0]", width - 1) }
 }
 
 /// `reg [7:0] ` or `reg `.
 pub(super) fn typed(what: &str, width: u32) -> String {
-    if width == 1 {
-        format!("{what} ")
-    } else {
-        format!("{what} {} ", range_text(width))
-    }
+    if width == 1 { format!("{what} ") } else { format!("{what} {} ", range_text(width)) }
 }
 
 /// Appends lines, indented and broken at blanks; safe for Verilog without string literals.
@@ -114,11 +99,7 @@ pub(super) fn comment_into(out: &mut String, indent: usize, text: &str) {
 /// Name without the prefix and suffix that tell its role.
 pub(super) fn base_name(name: &str) -> String {
     let n = name.strip_prefix("u_").unwrap_or(name);
-    ["_o", "_i", "_q", "_d", "_A", "_M", "_C"]
-        .iter()
-        .find_map(|s| n.strip_suffix(s))
-        .unwrap_or(n)
-        .to_owned()
+    ["_o", "_i", "_q", "_d", "_A", "_M", "_C"].iter().find_map(|s| n.strip_suffix(s)).unwrap_or(n).to_owned()
 }
 
 #[cfg(test)]

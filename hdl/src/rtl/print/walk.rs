@@ -16,20 +16,14 @@ pub(super) fn mentions(e: &Expr, signal: &Expr, seen: &mut HashSet<*const Node>)
 
 /// True if the expression reads a parameter.
 pub(super) fn reads_parameters(e: &Expr) -> bool {
-    let mut parameter = |x: &Expr| {
-        x.as_signal()
-            .is_some_and(|s| matches!(s.kind, SigKind::Param | SigKind::LocalParam))
-    };
+    let mut parameter = |x: &Expr| x.as_signal().is_some_and(|s| matches!(s.kind, SigKind::Param | SigKind::LocalParam));
     finds(e, &mut parameter, &mut HashSet::new())
 }
 
 /// True if the expression reads anything that can change, apart from some signals.
 pub(super) fn reads_signals(e: &Expr, except: &[u32]) -> bool {
     let constant = [SigKind::Param, SigKind::LocalParam];
-    let mut changes = |x: &Expr| {
-        x.as_signal()
-            .is_some_and(|s| !constant.contains(&s.kind) && !except.contains(&s.id))
-    };
+    let mut changes = |x: &Expr| x.as_signal().is_some_and(|s| !constant.contains(&s.kind) && !except.contains(&s.id));
     finds(e, &mut changes, &mut HashSet::new())
 }
 
@@ -41,8 +35,7 @@ fn finds(e: &Expr, what: &mut dyn FnMut(&Expr) -> bool, seen: &mut HashSet<*cons
         return false;
     }
     let mut found = false;
-    e.kind()
-        .for_each_child(&mut |c| found = found || finds(c, what, seen));
+    e.kind().for_each_child(&mut |c| found = found || finds(c, what, seen));
     found
 }
 

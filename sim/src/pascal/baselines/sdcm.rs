@@ -42,41 +42,23 @@ impl Sdcm {
     pub fn new(ways: u64, capacity: u64, lines_per_block: u64) -> Result<Self, InputError> {
         crate::pascal::scan::check_capacity(capacity)?;
         if lines_per_block == 0 || lines_per_block > 1 << 20 {
-            let message = format!(
-                "{lines_per_block} lines per block, legal values are 1 to {}",
-                1 << 20
-            );
+            let message = format!("{lines_per_block} lines per block, legal values are 1 to {}", 1 << 20);
             return Err(InputError::new("lines_per_block", message));
         }
         let lines = capacity * lines_per_block;
         if ways == 0 || ways > lines {
-            return Err(InputError::new(
-                "ways",
-                format!("{ways} ways, legal values are 1 to the number of lines, {lines}"),
-            ));
+            return Err(InputError::new("ways", format!("{ways} ways, legal values are 1 to the number of lines, {lines}")));
         }
-        Ok(Self {
-            ways,
-            lines,
-            lines_per_block,
-        })
+        Ok(Self { ways, lines, lines_per_block })
     }
 
     /// The same, with the ways limited to the lines there are, as the fully associative end of the model.
     ///
     /// # Errors
     /// A value is 0.
-    pub fn with_at_most(
-        ways: u64,
-        capacity: u64,
-        lines_per_block: u64,
-    ) -> Result<Self, InputError> {
+    pub fn with_at_most(ways: u64, capacity: u64, lines_per_block: u64) -> Result<Self, InputError> {
         crate::pascal::scan::check_capacity(capacity)?;
-        Self::new(
-            ways.min(capacity.saturating_mul(lines_per_block)),
-            capacity,
-            lines_per_block,
-        )
+        Self::new(ways.min(capacity.saturating_mul(lines_per_block)), capacity, lines_per_block)
     }
 
     /// The probability that a reuse at `distance` lines hits.
@@ -139,10 +121,7 @@ mod tests {
                 let below: f64 = distribution.iter().take(ways as usize).sum();
                 let cache = Sdcm::new(ways, lines, 1).unwrap();
                 let found = cache.hit_probability(distance, Arithmetic::Exact);
-                assert!(
-                    (found - below).abs() < 1e-12,
-                    "A = {ways}, B = {lines}, RD = {distance}: {found} {below}"
-                );
+                assert!((found - below).abs() < 1e-12, "A = {ways}, B = {lines}, RD = {distance}: {found} {below}");
                 let mut next = vec![0.0; distribution.len() + 1];
                 for (a, mass) in distribution.iter().enumerate() {
                     next[a] += mass * (1.0 - p);
@@ -172,14 +151,8 @@ mod tests {
     #[test]
     fn the_approximation_starts_above_eight() {
         let cache = Sdcm::new(2, 20, 1).unwrap();
-        assert_eq!(
-            cache.hit_probability(8, Arithmetic::Normal),
-            cache.hit_probability(8, Arithmetic::Exact)
-        );
-        let (normal, exact) = (
-            cache.hit_probability(9, Arithmetic::Normal),
-            cache.hit_probability(9, Arithmetic::Exact),
-        );
+        assert_eq!(cache.hit_probability(8, Arithmetic::Normal), cache.hit_probability(8, Arithmetic::Exact));
+        let (normal, exact) = (cache.hit_probability(9, Arithmetic::Normal), cache.hit_probability(9, Arithmetic::Exact));
         assert!(normal != exact && (normal - exact).abs() < 0.1);
     }
 

@@ -141,38 +141,26 @@ impl Run {
         device.check()?;
         let r = spec.path.copies(spec.depth)? as u64;
         if spec.occupancy == 0 || spec.occupancy > 64 {
-            return Err(InputError::new(
-                "o",
-                format!("{} thread blocks, legal values are 1 to 64", spec.occupancy),
-            ));
+            return Err(InputError::new("o", format!("{} thread blocks, legal values are 1 to 64", spec.occupancy)));
         }
         let count = device.multiprocessors * u64::from(spec.occupancy);
         if count >= 1 << WORKER_BITS {
-            return Err(InputError::new(
-                "o",
-                format!("{count} workers, the limit is {}", (1 << WORKER_BITS) - 1),
-            ));
+            return Err(InputError::new("o", format!("{count} workers, the limit is {}", (1 << WORKER_BITS) - 1)));
         }
         if spec.compute > 1 << 20 {
-            return Err(InputError::new(
-                "m",
-                format!("{} is too large, the limit is {}", spec.compute, 1 << 20),
-            ));
+            return Err(InputError::new("m", format!("{} is too large, the limit is {}", spec.compute, 1 << 20)));
         }
         let cache = Lru::new(spec.blocks, device.capacity_blocks)?;
-        let total = spec
-            .blocks
-            .checked_mul(spec.scans)
-            .filter(|&t| t > 0 && t <= MAX_REQUESTS / count);
+        let total = spec.blocks.checked_mul(spec.scans).filter(|&t| t > 0 && t <= MAX_REQUESTS / count);
         let total = total.ok_or_else(|| {
-            let message = format!("{} scans of {} blocks by {count} workers, at least 1 scan and at most {MAX_REQUESTS} requests are legal", spec.scans, spec.blocks);
+            let message = format!(
+                "{} scans of {} blocks by {count} workers, at least 1 scan and at most {MAX_REQUESTS} requests are legal",
+                spec.scans, spec.blocks
+            );
             InputError::new("scans", message)
         })?;
         if spec.checkpoint == Some(0) {
-            return Err(InputError::new(
-                "checkpoint",
-                "0 blocks, at least 1 is needed",
-            ));
+            return Err(InputError::new("checkpoint", "0 blocks, at least 1 is needed"));
         }
         let mut random = ChaCha8Rng::seed_from_u64(spec.seed);
         let alpha = device.alpha(spec.occupancy, spec.compute);
@@ -229,11 +217,7 @@ impl Run {
         let block = worker.next_block;
         let slot = (worker.issued % self.r) as usize;
         worker.issued += 1;
-        worker.next_block = if block + 1 == self.blocks {
-            0
-        } else {
-            block + 1
-        };
+        worker.next_block = if block + 1 == self.blocks { 0 } else { block + 1 };
         let filled_at = &mut self.filled_at[block as usize];
         let arrival = if self.cache.access(block) {
             // A block that is still on its way arrives with the fill it shares.
@@ -321,20 +305,12 @@ impl Run {
     }
 
     fn mark(&mut self) {
-        let phases = self
-            .workers
-            .iter()
-            .map(|worker| u64::from(worker.next_block))
-            .collect();
+        let phases = self.workers.iter().map(|worker| u64::from(worker.next_block)).collect();
         let scan = Scan::new(u64::from(self.blocks), phases).expect("positions are on the ring");
         let capacity = self.cache.capacity();
         let snapshot_k = Gaps::new(&scan).waterline(capacity).misses_per_round;
         let clusters = phase_clusters(&scan, self.cluster_blocks);
-        self.markers.push(Marker {
-            clusters,
-            snapshot_k,
-            lead: self.spread(),
-        });
+        self.markers.push(Marker { clusters, snapshot_k, lead: self.spread() });
     }
 
     fn result(self, device: &StandIn) -> RunResult {

@@ -32,15 +32,9 @@ impl LoadPath {
     pub fn copies(self, depth: u32) -> Result<usize, InputError> {
         match (self, depth) {
             (Self::Sync, 0) => Ok(1),
-            (Self::Sync, _) => Err(InputError::new(
-                "d",
-                format!("{depth} on the sync path, legal is 0 only"),
-            )),
+            (Self::Sync, _) => Err(InputError::new("d", format!("{depth} on the sync path, legal is 0 only"))),
             (Self::Tma, 2..=64) => Ok(depth as usize - 1),
-            (Self::Tma, _) => Err(InputError::new(
-                "d",
-                format!("{depth} on the tma path, legal values are 2 to 64"),
-            )),
+            (Self::Tma, _) => Err(InputError::new("d", format!("{depth} on the tma path, legal values are 2 to 64"))),
         }
     }
 }
@@ -52,10 +46,7 @@ impl FromStr for LoadPath {
         match text {
             "sync" => Ok(Self::Sync),
             "tma" => Ok(Self::Tma),
-            _ => Err(InputError::new(
-                "path",
-                format!("'{text}' is not a load path, legal values are sync and tma"),
-            )),
+            _ => Err(InputError::new("path", format!("'{text}' is not a load path, legal values are sync and tma"))),
         }
     }
 }
@@ -160,21 +151,11 @@ impl StandIn {
     /// # Errors
     /// The name is not in [`NAMES`](Self::NAMES).
     pub fn by_name(name: &str) -> Result<Self, InputError> {
-        let all = [
-            Self::gb10_like(),
-            Self::thor_like(),
-            Self::gb10_like().quarter(),
-            Self::thor_like().quarter(),
-        ];
-        all.into_iter()
-            .find(|device| device.name == name)
-            .ok_or_else(|| {
-                let message = format!(
-                    "'{name}' is not a stand-in device, legal values are {}",
-                    Self::NAMES.join(", ")
-                );
-                InputError::new("device", message)
-            })
+        let all = [Self::gb10_like(), Self::thor_like(), Self::gb10_like().quarter(), Self::thor_like().quarter()];
+        all.into_iter().find(|device| device.name == name).ok_or_else(|| {
+            let message = format!("'{name}' is not a stand-in device, legal values are {}", Self::NAMES.join(", "));
+            InputError::new("device", message)
+        })
     }
 
     /// Checks the constants.
@@ -183,76 +164,40 @@ impl StandIn {
     /// A count is 0 or too large, a miss is faster than a hit, or the jitter exceeds the service it applies to.
     pub fn check(&self) -> Result<(), InputError> {
         let limit = 1 << 40;
-        for (name, value) in [
-            ("service", self.service),
-            ("hit", self.hit),
-            ("miss", self.miss),
-            ("dram", self.dram),
-        ] {
+        for (name, value) in [("service", self.service), ("hit", self.hit), ("miss", self.miss), ("dram", self.dram)] {
             if value > limit {
-                return Err(InputError::new(
-                    name,
-                    format!("{value} ps is too long, the limit is {limit}"),
-                ));
+                return Err(InputError::new(name, format!("{value} ps is too long, the limit is {limit}")));
             }
         }
         if self.service == 0 {
-            return Err(InputError::new(
-                "service",
-                "0 ps, a block must take some time",
-            ));
+            return Err(InputError::new("service", "0 ps, a block must take some time"));
         }
         if self.compute > limit || self.tail.iter().any(|&tail| tail > limit) {
-            return Err(InputError::new(
-                "compute",
-                format!("too long, the limit is {limit} ps"),
-            ));
+            return Err(InputError::new("compute", format!("too long, the limit is {limit} ps")));
         }
         if self.miss < self.hit {
-            return Err(InputError::new(
-                "miss",
-                format!("{} ps, but a hit takes {} ps", self.miss, self.hit),
-            ));
+            return Err(InputError::new("miss", format!("{} ps, but a hit takes {} ps", self.miss, self.hit)));
         }
         if self.jitter >= self.service {
-            return Err(InputError::new(
-                "jitter",
-                format!(
-                    "{} ps, it must be below the service of {} ps",
-                    self.jitter, self.service
-                ),
-            ));
+            return Err(InputError::new("jitter", format!("{} ps, it must be below the service of {} ps", self.jitter, self.service)));
         }
         if self.jitter_blocks == 0 {
-            return Err(InputError::new(
-                "jitter_blocks",
-                "0 blocks, at least 1 is needed",
-            ));
+            return Err(InputError::new("jitter_blocks", "0 blocks, at least 1 is needed"));
         }
         if self.groups == 0 || self.groups > 1 << 20 {
-            return Err(InputError::new(
-                "groups",
-                format!("{}, legal values are 1 to {}", self.groups, 1 << 20),
-            ));
+            return Err(InputError::new("groups", format!("{}, legal values are 1 to {}", self.groups, 1 << 20)));
         }
         if self.skew > limit {
-            return Err(InputError::new(
-                "skew",
-                format!("{} ps is too long, the limit is {limit}", self.skew),
-            ));
+            return Err(InputError::new("skew", format!("{} ps is too long, the limit is {limit}", self.skew)));
         }
         if self.multiprocessors == 0 || self.multiprocessors > 4096 {
             let message = format!("{}, legal values are 1 to 4096", self.multiprocessors);
             return Err(InputError::new("multiprocessors", message));
         }
         if self.block_bytes == 0 || self.block_bytes > 1 << 30 {
-            return Err(InputError::new(
-                "block_bytes",
-                format!("{}, legal values are 1 to {}", self.block_bytes, 1 << 30),
-            ));
+            return Err(InputError::new("block_bytes", format!("{}, legal values are 1 to {}", self.block_bytes, 1 << 30)));
         }
-        check_capacity(self.capacity_blocks)
-            .map_err(|e| InputError::new("capacity_blocks", e.message()))?;
+        check_capacity(self.capacity_blocks).map_err(|e| InputError::new("capacity_blocks", e.message()))?;
         Ok(())
     }
 
@@ -266,11 +211,7 @@ impl StandIn {
     /// of the distance in between.
     pub fn skew_of(&self, multiprocessor: u64) -> u64 {
         let (group, last) = (multiprocessor % self.groups, self.groups - 1);
-        if last == 0 {
-            0
-        } else {
-            self.skew * group * group / (last * last)
-        }
+        if last == 0 { 0 } else { self.skew * group * group / (last * last) }
     }
 
     /// The constants a calibration of this device records.
@@ -296,17 +237,8 @@ mod tests {
         let alpha = device.alpha(1, 0);
         let time = |depth: u32| {
             let r = LoadPath::Tma.copies(depth).unwrap();
-            let steady = SteadyPipeline::new(
-                r,
-                alpha as f64,
-                (device.hit + alpha) as f64,
-                (device.miss + alpha) as f64,
-            )
-            .unwrap();
-            (
-                steady.time_per_block_missing() / 1e3,
-                steady.recovery_per_block() / 1e3,
-            )
+            let steady = SteadyPipeline::new(r, alpha as f64, (device.hit + alpha) as f64, (device.miss + alpha) as f64).unwrap();
+            (steady.time_per_block_missing() / 1e3, steady.recovery_per_block() / 1e3)
         };
         assert_eq!(time(2).0, 924.0);
         assert_eq!(time(3), (462.0, 38.0));
@@ -325,18 +257,8 @@ mod tests {
     fn the_skew_is_fixed_per_group() {
         let device = StandIn::gb10_like();
         let skews: Vec<u64> = (0..10).map(|sm| device.skew_of(sm)).collect();
-        assert_eq!(
-            skews,
-            [0, 510, 2040, 4591, 8163, 12_755, 18_367, 25_000, 0, 510]
-        );
-        assert_eq!(
-            StandIn {
-                groups: 1,
-                ..device
-            }
-            .skew_of(5),
-            0
-        );
+        assert_eq!(skews, [0, 510, 2040, 4591, 8163, 12_755, 18_367, 25_000, 0, 510]);
+        assert_eq!(StandIn { groups: 1, ..device }.skew_of(5), 0);
     }
 
     #[test]

@@ -13,9 +13,7 @@ use crate::pascal::baselines::sdcm::{Arithmetic, Sdcm};
 use crate::pascal::error::InputError;
 use crate::pascal::fraction::to_f64;
 use crate::pascal::lru_exact::ReuseProfile;
-use crate::pascal::predict::{
-    Accuracy, Assumptions, DEFAULT_HORIZONS, Options, Query, ScanCalibration, Table, fit_scan,
-};
+use crate::pascal::predict::{Accuracy, Assumptions, DEFAULT_HORIZONS, Options, Query, ScanCalibration, Table, fit_scan};
 use crate::pascal::scan::Scan;
 
 /// Ways of the set-associative baselines, as in the paper.
@@ -40,14 +38,7 @@ pub enum Model {
 
 impl Model {
     /// Every model, the predictor first.
-    pub const ALL: [Self; 6] = [
-        Self::Pascal,
-        Self::Aligned,
-        Self::SdcmExact,
-        Self::SdcmNormal,
-        Self::SdcmFull,
-        Self::Che,
-    ];
+    pub const ALL: [Self; 6] = [Self::Pascal, Self::Aligned, Self::SdcmExact, Self::SdcmNormal, Self::SdcmFull, Self::Che];
 
     /// A short name for tables and files.
     pub fn name(self) -> &'static str {
@@ -147,13 +138,7 @@ impl Study {
         let lengths = |eighths: u64| c * eighths / 40;
         Self {
             reference_blocks: vec![lengths(64), lengths(128), lengths(256)],
-            targets: vec![
-                (lengths(128), 1),
-                (lengths(128), 16),
-                (lengths(160), 32),
-                (lengths(128), 64),
-                (lengths(160), 80),
-            ],
+            targets: vec![(lengths(128), 1), (lengths(128), 16), (lengths(160), 32), (lengths(128), 64), (lengths(160), 80)],
             device,
             seed,
             families: vec![
@@ -176,15 +161,8 @@ impl Study {
     /// # Errors
     /// The device or a value of the study is illegal, or a held-out compute value is a reference.
     pub fn run(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<StudyReport, InputError> {
-        if let Some(m) = self
-            .held_out_compute
-            .iter()
-            .find(|m| self.reference_compute.contains(m))
-        {
-            return Err(InputError::new(
-                "held_out_compute",
-                format!("{m} is a reference, nothing of a held-out key may be"),
-            ));
+        if let Some(m) = self.held_out_compute.iter().find(|m| self.reference_compute.contains(m)) {
+            return Err(InputError::new("held_out_compute", format!("{m} is a reference, nothing of a held-out key may be")));
         }
         let references = self.jobs(&self.reference_compute, &self.reference_targets());
         let held_out = self.jobs(&self.held_out_compute, &self.targets);
@@ -203,19 +181,12 @@ impl Study {
         let calibration_csv = self.csv(&references, &measured_references);
         let calibration = fit_scan(&Table::parse(&calibration_csv)?, self.options)?;
         let measured = measure(&held_out)?;
-        let requests = measured_references
-            .iter()
-            .chain(&measured)
-            .map(|result| result.requests)
-            .sum();
+        let requests = measured_references.iter().chain(&measured).map(|result| result.requests).sum();
 
         let mut comparisons: Vec<Comparison> = Vec::new();
         for (job, result) in held_out.iter().zip(measured) {
             let family = (job.occupancy, job.path, job.depth);
-            let same = |c: &Comparison| {
-                (c.family, c.compute, c.blocks, c.scans)
-                    == (family, job.compute, job.blocks, job.scans)
-            };
+            let same = |c: &Comparison| (c.family, c.compute, c.blocks, c.scans) == (family, job.compute, job.blocks, job.scans);
             match comparisons.last_mut().filter(|last| same(last)) {
                 Some(last) => last.measured.push(result.k),
                 None => comparisons.push(Comparison {
@@ -228,21 +199,12 @@ impl Study {
                 }),
             }
         }
-        Ok(StudyReport {
-            calibration_csv,
-            calibration,
-            comparisons,
-            runs: total,
-            requests,
-        })
+        Ok(StudyReport { calibration_csv, calibration, comparisons, runs: total, requests })
     }
 
     fn reference_targets(&self) -> Vec<(u64, u64)> {
         let horizons = DEFAULT_HORIZONS.map(|w| w as u64);
-        self.reference_blocks
-            .iter()
-            .flat_map(|&n| horizons.map(|w| (n, w)))
-            .collect()
+        self.reference_blocks.iter().flat_map(|&n| horizons.map(|w| (n, w))).collect()
     }
 
     /// Every run of these compute values at these targets; repeats of one configuration follow each other.
@@ -252,28 +214,9 @@ impl Study {
             for &compute in compute {
                 for &(blocks, scans) in targets {
                     for repeat in 0..self.repeats {
-                        let parts = [
-                            u64::from(occupancy),
-                            path as u64,
-                            u64::from(depth),
-                            u64::from(compute),
-                            blocks,
-                            scans,
-                            repeat,
-                        ];
-                        let seed = parts
-                            .iter()
-                            .fold(self.seed, |seed, &part| mix(seed ^ mix(part)));
-                        jobs.push(RunSpec {
-                            occupancy,
-                            path,
-                            depth,
-                            compute,
-                            blocks,
-                            scans,
-                            checkpoint: None,
-                            seed,
-                        });
+                        let parts = [u64::from(occupancy), path as u64, u64::from(depth), u64::from(compute), blocks, scans, repeat];
+                        let seed = parts.iter().fold(self.seed, |seed, &part| mix(seed ^ mix(part)));
+                        jobs.push(RunSpec { occupancy, path, depth, compute, blocks, scans, checkpoint: None, seed });
                     }
                 }
             }
@@ -290,21 +233,13 @@ impl Study {
         );
         for (job, result) in jobs.iter().zip(results) {
             let (path, bytes) = (job.path.name(), result.traffic_bytes);
-            writeln!(
-                text,
-                "{},{path},{},{},{},{},{bytes}",
-                job.occupancy, job.depth, job.compute, job.blocks, job.scans
-            )
-            .expect("writing to a text cannot fail");
+            writeln!(text, "{},{path},{},{},{},{},{bytes}", job.occupancy, job.depth, job.compute, job.blocks, job.scans)
+                .expect("writing to a text cannot fail");
         }
         text
     }
 
-    fn predictions(
-        &self,
-        calibration: &ScanCalibration,
-        job: &RunSpec,
-    ) -> Result<[f64; 6], InputError> {
+    fn predictions(&self, calibration: &ScanCalibration, job: &RunSpec) -> Result<[f64; 6], InputError> {
         let query = Query {
             device: Some(self.device.name.clone()),
             binary: None,
@@ -335,9 +270,7 @@ impl Study {
 impl StudyReport {
     /// The accuracy over all held-out runs.
     pub fn overall(&self) -> Cell {
-        self.cells(|_| "all".to_string())
-            .pop()
-            .expect("a study has held-out runs")
+        self.cells(|_| "all".to_string()).pop().expect("a study has held-out runs")
     }
 
     /// The accuracy over the runs of each label, by label.
@@ -386,10 +319,7 @@ impl StudyReport {
                 seed: 0,
             };
             let predicted = study.predictions(&calibration, &job)?[0];
-            comparison
-                .measured
-                .iter()
-                .for_each(|&measured| accuracy.add(predicted, measured));
+            comparison.measured.iter().for_each(|&measured| accuracy.add(predicted, measured));
         }
         Ok(accuracy)
     }
@@ -399,19 +329,13 @@ impl Cell {
     /// The model with the smallest mean error apart from the predictor, and that error in percent.
     pub fn best_baseline(&self) -> (Model, f64) {
         let errors = Model::ALL.iter().zip(&self.models).skip(1);
-        let errors =
-            errors.map(|(&model, accuracy)| (model, accuracy.mape().unwrap_or(f64::INFINITY)));
-        errors
-            .min_by(|a, b| a.1.total_cmp(&b.1))
-            .expect("there are baselines")
+        let errors = errors.map(|(&model, accuracy)| (model, accuracy.mape().unwrap_or(f64::INFINITY)));
+        errors.min_by(|a, b| a.1.total_cmp(&b.1)).expect("there are baselines")
     }
 
     /// Mean absolute percentage error of a model.
     pub fn mape(&self, model: Model) -> f64 {
-        let index = Model::ALL
-            .iter()
-            .position(|&other| other == model)
-            .expect("every model is listed");
+        let index = Model::ALL.iter().position(|&other| other == model).expect("every model is listed");
         self.models[index].mape().unwrap_or(f64::NAN)
     }
 }
@@ -439,35 +363,12 @@ pub struct Contrast {
 pub fn contrasts(device: &StandIn, seed: u64) -> Result<Vec<Contrast>, InputError> {
     let blocks = device.capacity_blocks * 16 / 5;
     let checkpoint = (device.capacity_blocks * 2 / 5).max(1);
-    let rows = [
-        (2, 0, None),
-        (3, 0, None),
-        (4, 0, None),
-        (4, 16, None),
-        (4, 0, Some(checkpoint)),
-    ];
+    let rows = [(2, 0, None), (3, 0, None), (4, 0, None), (4, 16, None), (4, 0, Some(checkpoint))];
     rows.into_iter()
         .map(|(depth, compute, checkpoint)| {
-            let run = |scans| {
-                device.run(&RunSpec {
-                    occupancy: 1,
-                    path: LoadPath::Tma,
-                    depth,
-                    compute,
-                    blocks,
-                    scans,
-                    checkpoint,
-                    seed,
-                })
-            };
+            let run = |scans| device.run(&RunSpec { occupancy: 1, path: LoadPath::Tma, depth, compute, blocks, scans, checkpoint, seed });
             let first = run(1)?;
-            Ok(Contrast {
-                depth,
-                compute,
-                checkpoint,
-                first: (first.k, first.time_per_round()),
-                result: run(32)?,
-            })
+            Ok(Contrast { depth, compute, checkpoint, first: (first.k, first.time_per_round()), result: run(32)? })
         })
         .collect()
 }

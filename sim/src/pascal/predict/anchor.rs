@@ -25,10 +25,7 @@ impl<'a> Points<'a> {
     /// If there are none, or they are not ascending.
     pub fn new(points: &'a [(f64, f64)]) -> Self {
         assert!(!points.is_empty(), "at least one reference is needed");
-        assert!(
-            points.windows(2).all(|p| p[0].0 < p[1].0),
-            "references must ascend"
-        );
+        assert!(points.windows(2).all(|p| p[0].0 < p[1].0), "references must ascend");
         Self { points }
     }
 
@@ -41,46 +38,28 @@ impl<'a> Points<'a> {
         let last = self.points.len() - 1;
         let after = self.points.partition_point(|point| point.0 < at);
         if after > last {
-            return Linear {
-                value: self.points[last].1,
-                bracket: (last, last),
-                clamped: true,
-            };
+            return Linear { value: self.points[last].1, bracket: (last, last), clamped: true };
         }
         let (x1, a1) = self.points[after];
         if x1 == at || after == 0 {
-            return Linear {
-                value: a1,
-                bracket: (after, after),
-                clamped: x1 != at,
-            };
+            return Linear { value: a1, bracket: (after, after), clamped: x1 != at };
         }
         let (x0, a0) = self.points[after - 1];
         let t = (at - x0) / (x1 - x0);
-        Linear {
-            value: (1.0 - t) * a0 + t * a1,
-            bracket: (after - 1, after),
-            clamped: false,
-        }
+        Linear { value: (1.0 - t) * a0 + t * a1, bracket: (after - 1, after), clamped: false }
     }
 
     /// The value of the nearest reference; the mean of two equally near ones.
     pub fn nearest(&self, at: f64) -> f64 {
         let distance = |point: &(f64, f64)| (point.0 - at).abs();
-        let least = self
-            .points
-            .iter()
-            .map(distance)
-            .fold(f64::INFINITY, f64::min);
+        let least = self.points.iter().map(distance).fold(f64::INFINITY, f64::min);
         // Equally near up to rounding of the coordinates.
         let limit = least + 1e-12 * least.max(1.0);
         let (sum, count) = self
             .points
             .iter()
             .filter(|point| distance(point) <= limit)
-            .fold((0.0, 0.0), |(sum, count), point| {
-                (sum + point.1, count + 1.0)
-            });
+            .fold((0.0, 0.0), |(sum, count), point| (sum + point.1, count + 1.0));
         sum / count
     }
 
@@ -103,10 +82,7 @@ impl<'a> Points<'a> {
     /// The largest second derivative seen in the references, from divided differences; `None` with fewer than three.
     pub(crate) fn curvature(&self) -> Option<f64> {
         let slope = |p: &[(f64, f64)]| (p[1].1 - p[0].1) / (p[1].0 - p[0].0);
-        self.points
-            .windows(3)
-            .map(|p| (2.0 * (slope(&p[1..]) - slope(&p[..2])) / (p[2].0 - p[0].0)).abs())
-            .reduce(f64::max)
+        self.points.windows(3).map(|p| (2.0 * (slope(&p[1..]) - slope(&p[..2])) / (p[2].0 - p[0].0)).abs()).reduce(f64::max)
     }
 
     pub(crate) fn coordinate(&self, index: usize) -> f64 {
@@ -143,10 +119,7 @@ mod tests {
         ] {
             assert!((points.linear(m) - linear).abs() < 1e-12, "m = {m}");
             assert!((points.nearest(m) - nearest).abs() < 1e-12, "m = {m}");
-            assert!(
-                (anchored(points.nearest(m), points.linear(m), 4.0) - value).abs() < 1e-12,
-                "m = {m}"
-            );
+            assert!((anchored(points.nearest(m), points.linear(m), 4.0) - value).abs() < 1e-12, "m = {m}");
         }
         assert!((anchored(-3.0, points.linear(6.0), 4.0) - -0.8).abs() < 1e-12);
     }
@@ -155,16 +128,7 @@ mod tests {
     fn every_anchor_rule() {
         let points = Points::new(&POINTS);
         let family = [(0.0, 1.0), (4.0, 3.0)];
-        let prior = |anchor| {
-            points.prior(
-                1.0,
-                Points::new(&family),
-                &Options {
-                    anchor,
-                    ..Options::default()
-                },
-            )
-        };
+        let prior = |anchor| points.prior(1.0, Points::new(&family), &Options { anchor, ..Options::default() });
         assert_eq!(prior(Anchor::Nearest), -2.5);
         assert!((prior(Anchor::ClassMean) - (-2.3 / 4.0)).abs() < 1e-12);
         assert_eq!(prior(Anchor::FamilyLinear), 1.5);
@@ -189,9 +153,7 @@ mod tests {
 
     #[test]
     fn curvature_of_a_parabola_is_exact() {
-        let points: Vec<(f64, f64)> = [0.0, 1.0, 4.0, 9.0]
-            .map(|x: f64| (x, 3.0 * x * x - x))
-            .to_vec();
+        let points: Vec<(f64, f64)> = [0.0, 1.0, 4.0, 9.0].map(|x: f64| (x, 3.0 * x * x - x)).to_vec();
         assert!((Points::new(&points).curvature().unwrap() - 6.0).abs() < 1e-12);
         assert_eq!(Points::new(&points[..2]).curvature(), None);
     }

@@ -35,45 +35,26 @@ impl Device {
             return Err(InputError::new("device", "no name"));
         }
         let limit = 1 << 20;
-        for (name, value) in [
-            ("workers_per_occupancy", self.workers_per_occupancy),
-            ("block_bytes", self.block_bytes),
-        ] {
+        for (name, value) in [("workers_per_occupancy", self.workers_per_occupancy), ("block_bytes", self.block_bytes)] {
             // The same limit does for both: a million workers, blocks of up to a gibibyte.
-            let limit = if name == "block_bytes" {
-                1 << 30
-            } else {
-                limit
-            };
+            let limit = if name == "block_bytes" { 1 << 30 } else { limit };
             if value == 0 || value > limit {
-                return Err(InputError::new(
-                    name,
-                    format!("{value} is not legal, legal values are 1 to {limit}"),
-                ));
+                return Err(InputError::new(name, format!("{value} is not legal, legal values are 1 to {limit}")));
             }
         }
-        check_capacity(self.capacity_blocks)
-            .map_err(|e| InputError::new("capacity_blocks", e.message()))?;
+        check_capacity(self.capacity_blocks).map_err(|e| InputError::new("capacity_blocks", e.message()))?;
         Ok(self)
     }
 
     /// A query that names a device or a binary must name this one.
-    pub(super) fn accepts(
-        &self,
-        device: Option<&str>,
-        binary: Option<&str>,
-    ) -> Result<(), InputError> {
+    pub(super) fn accepts(&self, device: Option<&str>, binary: Option<&str>) -> Result<(), InputError> {
         if let Some(other) = device.filter(|name| *name != self.name) {
-            let message = format!(
-                "'{other}' is not the calibrated device, this calibration is of '{}'",
-                self.name
-            );
+            let message = format!("'{other}' is not the calibrated device, this calibration is of '{}'", self.name);
             return Err(InputError::new("device", message));
         }
         if let Some(other) = binary.filter(|name| Some(*name) != self.binary.as_deref()) {
             let own = self.binary.as_deref().unwrap_or("not recorded");
-            let message =
-                format!("'{other}' is not the calibrated binary, this calibration is of '{own}'");
+            let message = format!("'{other}' is not the calibrated binary, this calibration is of '{own}'");
             return Err(InputError::new("binary", message));
         }
         Ok(())
@@ -132,13 +113,8 @@ struct FamilyJson {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum Body {
-    Scan {
-        families: Vec<FamilyJson>,
-    },
-    Gemm {
-        occupancy: u64,
-        references: Vec<super::gemm::GemmReference>,
-    },
+    Scan { families: Vec<FamilyJson> },
+    Gemm { occupancy: u64, references: Vec<super::gemm::GemmReference> },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -157,36 +133,17 @@ impl Calibration {
             Self::Scan(scan) => {
                 let families = scan.families.iter().map(|data| FamilyJson {
                     family: data.family.clone(),
-                    references: data
-                        .sizes
-                        .iter()
-                        .flat_map(|size| size.references.iter().map(|r| r.frozen.clone()))
-                        .collect(),
+                    references: data.sizes.iter().flat_map(|size| size.references.iter().map(|r| r.frozen.clone())).collect(),
                 });
-                (
-                    &scan.device,
-                    scan.options,
-                    Body::Scan {
-                        families: families.collect(),
-                    },
-                )
+                (&scan.device, scan.options, Body::Scan { families: families.collect() })
             }
             Self::Gemm(gemm) => {
-                let body = Body::Gemm {
-                    occupancy: gemm.occupancy(),
-                    references: gemm.references().cloned().collect(),
-                };
+                let body = Body::Gemm { occupancy: gemm.occupancy(), references: gemm.references().cloned().collect() };
                 (gemm.device(), gemm.options(), body)
             }
         };
-        let json = CalibrationJson {
-            format: CALIBRATION_FORMAT.to_string(),
-            device: device.clone(),
-            options,
-            body,
-        };
-        let mut text = serde_json::to_string_pretty(&json)
-            .expect("every value is finite and every key a text");
+        let json = CalibrationJson { format: CALIBRATION_FORMAT.to_string(), device: device.clone(), options, body };
+        let mut text = serde_json::to_string_pretty(&json).expect("every value is finite and every key a text");
         text.push('\n');
         text
     }
@@ -196,34 +153,18 @@ impl Calibration {
     /// # Errors
     /// The text is not such a calibration, or a value in it is illegal.
     pub fn from_json(text: &str) -> Result<Self, InputError> {
-        let wrong = |e: serde_json::Error| {
-            InputError::new("calibration", format!("not a frozen calibration: {e}"))
-        };
+        let wrong = |e: serde_json::Error| InputError::new("calibration", format!("not a frozen calibration: {e}"));
         let json: CalibrationJson = serde_json::from_str(text).map_err(wrong)?;
         if json.format != CALIBRATION_FORMAT {
-            let message = format!(
-                "'{}' cannot be read, expected '{CALIBRATION_FORMAT}'",
-                json.format
-            );
+            let message = format!("'{}' cannot be read, expected '{CALIBRATION_FORMAT}'", json.format);
             return Err(InputError::new("format", message));
         }
         Ok(match json.body {
             Body::Scan { families } => {
-                let families = families
-                    .into_iter()
-                    .map(|f| (f.family, f.references))
-                    .collect();
+                let families = families.into_iter().map(|f| (f.family, f.references)).collect();
                 Self::Scan(ScanCalibration::new(json.device, json.options, families)?)
             }
-            Body::Gemm {
-                occupancy,
-                references,
-            } => Self::Gemm(GemmCalibration::new(
-                json.device,
-                json.options,
-                occupancy,
-                references,
-            )?),
+            Body::Gemm { occupancy, references } => Self::Gemm(GemmCalibration::new(json.device, json.options, occupancy, references)?),
         })
     }
 }
@@ -263,40 +204,23 @@ impl ScanCalibration {
     ///
     /// # Errors
     /// A constant, an option or a value of a reference is illegal, a reference is there twice, or there are none.
-    pub fn new(
-        device: Device,
-        options: Options,
-        families: Vec<(Family, Vec<Reference>)>,
-    ) -> Result<Self, InputError> {
+    pub fn new(device: Device, options: Options, families: Vec<(Family, Vec<Reference>)>) -> Result<Self, InputError> {
         let mut data: Vec<FamilyData> = Vec::with_capacity(families.len());
         for (f, (family, references)) in families.into_iter().enumerate() {
             let at = format!("families[{f}]");
             if family.o == 0 {
-                return Err(InputError::new(
-                    format!("{at}.o"),
-                    "0 thread blocks, at least 1 is needed",
-                ));
+                return Err(InputError::new(format!("{at}.o"), "0 thread blocks, at least 1 is needed"));
             }
             if data.iter().any(|other| other.family == family) {
-                return Err(InputError::new(
-                    at,
-                    format!("the family {family} is there twice"),
-                ));
+                return Err(InputError::new(at, format!("the family {family} is there twice")));
             }
-            data.push(FamilyData {
-                family,
-                sizes: sizes(references, &at)?,
-            });
+            data.push(FamilyData { family, sizes: sizes(references, &at)? });
         }
         if data.is_empty() {
             return Err(InputError::new("families", "no references"));
         }
         data.sort_by(|a, b| a.family.cmp(&b.family));
-        Ok(Self {
-            device: device.checked()?,
-            options: options.checked()?,
-            families: data,
-        })
+        Ok(Self { device: device.checked()?, options: options.checked()?, families: data })
     }
 
     /// The calibrated device.
@@ -325,18 +249,13 @@ impl ScanCalibration {
 
     /// The references of all families, by family, scan length and compute.
     pub fn references(&self) -> impl Iterator<Item = (&Family, &Reference)> {
-        self.families
-            .iter()
-            .flat_map(|data| data.references().map(|reference| (&data.family, reference)))
+        self.families.iter().flat_map(|data| data.references().map(|reference| (&data.family, reference)))
     }
 }
 
 impl FamilyData {
     pub fn references(&self) -> impl Iterator<Item = &Reference> {
-        self.sizes
-            .iter()
-            .flat_map(|size| &size.references)
-            .map(|prepared| &prepared.frozen)
+        self.sizes.iter().flat_map(|size| &size.references).map(|prepared| &prepared.frozen)
     }
 
     /// The compute values that have a reference of their class below and above at every scan length where they are.
@@ -345,18 +264,10 @@ impl FamilyData {
         all.sort_unstable();
         all.dedup();
         let bracketed = |m: u32| {
-            self.sizes
-                .iter()
-                .filter(|size| size.references.iter().any(|r| r.frozen.m == m))
-                .all(|size| {
-                    let class: Vec<u32> = size
-                        .references
-                        .iter()
-                        .filter(|r| r.class == execution_class(m))
-                        .map(|r| r.frozen.m)
-                        .collect();
-                    class.first() < Some(&m) && class.last() > Some(&m)
-                })
+            self.sizes.iter().filter(|size| size.references.iter().any(|r| r.frozen.m == m)).all(|size| {
+                let class: Vec<u32> = size.references.iter().filter(|r| r.class == execution_class(m)).map(|r| r.frozen.m).collect();
+                class.first() < Some(&m) && class.last() > Some(&m)
+            })
         };
         all.retain(|&m| bracketed(m));
         all
@@ -369,36 +280,20 @@ fn sizes(references: Vec<Reference>, at: &str) -> Result<Vec<SizeData>, InputErr
         let at = format!("{at}.references[{r}]");
         let locate = |e: InputError| InputError::new(format!("{at}.{}", e.field()), e.message());
         if frozen.n == 0 || frozen.n > MAX_BLOCKS {
-            let message = format!(
-                "{} is not a scan length, legal values are 1 to {MAX_BLOCKS}",
-                frozen.n
-            );
+            let message = format!("{} is not a scan length, legal values are 1 to {MAX_BLOCKS}", frozen.n);
             return Err(InputError::new(format!("{at}.n"), message));
         }
-        if prepared
-            .iter()
-            .any(|other| (other.frozen.m, other.frozen.n) == (frozen.m, frozen.n))
-        {
-            return Err(InputError::new(
-                at,
-                format!("m={} n={} is there twice", frozen.m, frozen.n),
-            ));
+        if prepared.iter().any(|other| (other.frozen.m, other.frozen.n) == (frozen.m, frozen.n)) {
+            return Err(InputError::new(at, format!("m={} n={} is there twice", frozen.m, frozen.n)));
         }
         if frozen.scatter.len() != frozen.horizons.len() {
-            return Err(InputError::new(
-                format!("{at}.scatter"),
-                "not one value per horizon",
-            ));
+            return Err(InputError::new(format!("{at}.scatter"), "not one value per horizon"));
         }
         for (j, &value) in frozen.scatter.iter().enumerate() {
             non_negative(&format!("scatter[{j}]"), value).map_err(locate)?;
         }
         let curve = Curve::through(&frozen.horizons, frozen.log_wk.clone()).map_err(locate)?;
-        prepared.push(Prepared {
-            class: execution_class(frozen.m),
-            curve,
-            frozen,
-        });
+        prepared.push(Prepared { class: execution_class(frozen.m), curve, frozen });
     }
     if prepared.is_empty() {
         return Err(InputError::new(format!("{at}.references"), "no references"));
@@ -408,10 +303,7 @@ fn sizes(references: Vec<Reference>, at: &str) -> Result<Vec<SizeData>, InputErr
     for reference in prepared {
         match sizes.last_mut() {
             Some(size) if size.n == reference.frozen.n => size.references.push(reference),
-            _ => sizes.push(SizeData {
-                n: reference.frozen.n,
-                references: vec![reference],
-            }),
+            _ => sizes.push(SizeData { n: reference.frozen.n, references: vec![reference] }),
         }
     }
     Ok(sizes)

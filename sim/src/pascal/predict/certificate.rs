@@ -13,13 +13,7 @@ use crate::pascal::error::{InputError, non_negative};
 /// use l1forge_sim::pascal::predict::encoded_error_bound;
 /// assert!((encoded_error_bound(0.1, 4.0, 0.05, 0.3, 4.0) - 0.26).abs() < 1e-12);
 /// ```
-pub fn encoded_error_bound(
-    curvature: f64,
-    width: f64,
-    reference_error: f64,
-    anchor_distance: f64,
-    lambda: f64,
-) -> f64 {
+pub fn encoded_error_bound(curvature: f64, width: f64, reference_error: f64, anchor_distance: f64, lambda: f64) -> f64 {
     let linear = curvature * width * width / 8.0 + reference_error;
     (anchor_distance + lambda * linear) / (1.0 + lambda)
 }
@@ -39,10 +33,7 @@ impl Assumptions {
     /// # Errors
     /// A given value is not a finite number of at least 0.
     pub fn checked(self) -> Result<Self, InputError> {
-        for (name, value) in [
-            ("curvature", self.curvature),
-            ("reference_error", self.reference_error),
-        ] {
+        for (name, value) in [("curvature", self.curvature), ("reference_error", self.reference_error)] {
             if let Some(value) = value {
                 non_negative(name, value)?;
             }
@@ -85,12 +76,7 @@ impl Certificate {
     ///
     /// The truth is at most `J h^2 / 8 + xi` away from the linear value, hence the prior at most that plus its own offset. Between two scan
     /// sizes the response is taken to be linear in C / N, as the predictor does.
-    pub(super) fn new(
-        sizes: &[SizeBound],
-        encoded: f64,
-        given: Assumptions,
-        options: &Options,
-    ) -> Option<Self> {
+    pub(super) fn new(sizes: &[SizeBound], encoded: f64, given: Assumptions, options: &Options) -> Option<Self> {
         let mut certificate = Self {
             curvature: given.curvature.unwrap_or(0.0),
             curvature_estimated: given.curvature.is_none(),
@@ -105,13 +91,7 @@ impl Certificate {
             let curvature = given.curvature.or(size.curvature).or(needless)?;
             let reference_error = given.reference_error.unwrap_or(size.reference_error);
             let linear = curvature * size.width * size.width / 8.0 + reference_error;
-            let error = encoded_error_bound(
-                curvature,
-                size.width,
-                reference_error,
-                size.prior_offset + linear,
-                options.lambda,
-            );
+            let error = encoded_error_bound(curvature, size.width, reference_error, size.prior_offset + linear, options.lambda);
             certificate.curvature = certificate.curvature.max(curvature);
             certificate.reference_error = certificate.reference_error.max(reference_error);
             certificate.encoded_error = certificate.encoded_error.max(error);
@@ -132,26 +112,16 @@ mod tests {
 
     #[test]
     fn known_values() {
-        for (j, h, xi, zeta, bound) in [
-            (0.1, 4.0, 0.05, 0.3, 0.26),
-            (0.0, 4.0, 0.0, 0.0, 0.0),
-            (0.2, 8.0, 0.1, 1.0, 1.56),
-        ] {
+        for (j, h, xi, zeta, bound) in [(0.1, 4.0, 0.05, 0.3, 0.26), (0.0, 4.0, 0.0, 0.0, 0.0), (0.2, 8.0, 0.1, 1.0, 1.56)] {
             assert!((encoded_error_bound(j, h, xi, zeta, 4.0) - bound).abs() < 1e-12);
         }
     }
 
     #[test]
     fn bad_assumptions_are_refused() {
-        let curvature = Assumptions {
-            curvature: Some(f64::NAN),
-            reference_error: None,
-        };
+        let curvature = Assumptions { curvature: Some(f64::NAN), reference_error: None };
         assert_eq!(curvature.checked().unwrap_err().field(), "curvature");
-        let error = Assumptions {
-            curvature: None,
-            reference_error: Some(-1.0),
-        };
+        let error = Assumptions { curvature: None, reference_error: Some(-1.0) };
         assert_eq!(error.checked().unwrap_err().field(), "reference_error");
     }
 

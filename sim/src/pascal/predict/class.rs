@@ -15,10 +15,7 @@ pub fn execution_class(compute: u32) -> u8 {
 /// Two response laws that agree on every reference can differ by the factor `largest` there, so no predictor does better: this is why an
 /// empty class is refused.
 pub fn unsampled_class_error(largest: f64) -> (f64, f64) {
-    (
-        2.0 * largest / (largest + 1.0),
-        (largest - 1.0) / (largest + 1.0),
-    )
+    (2.0 * largest / (largest + 1.0), (largest - 1.0) / (largest + 1.0))
 }
 
 #[cfg(test)]

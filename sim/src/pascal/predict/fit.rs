@@ -31,10 +31,7 @@ pub fn fit_scan(table: &Table, options: Options) -> Result<ScanCalibration, Inpu
         let run = Run::read(row, &horizons)?;
         let group = runs
             .entry((run.family, run.n, run.m))
-            .or_insert_with(|| Runs {
-                first_row: row.number(),
-                log_bytes: vec![Vec::new(); horizons.len()],
-            });
+            .or_insert_with(|| Runs { first_row: row.number(), log_bytes: vec![Vec::new(); horizons.len()] });
         group.log_bytes[run.horizon].push(run.bytes.ln());
     }
 
@@ -50,11 +47,7 @@ pub fn fit_scan(table: &Table, options: Options) -> Result<ScanCalibration, Inpu
         }
         let scale = (device.block_bytes as f64).ln() + (n as f64).ln();
         // The mean of logarithms: the geometric mean of the repeats.
-        let measured: Vec<f64> = runs
-            .log_bytes
-            .iter()
-            .map(|logs| logs.iter().sum::<f64>() / logs.len() as f64 - scale)
-            .collect();
+        let measured: Vec<f64> = runs.log_bytes.iter().map(|logs| logs.iter().sum::<f64>() / logs.len() as f64 - scale).collect();
         let reference = Reference {
             m,
             n,
@@ -88,42 +81,24 @@ impl Run {
     fn read(row: &Row, horizons: &[f64]) -> Result<Self, InputError> {
         let o = row.small("o")?;
         if o == 0 {
-            return Err(
-                InputError::new("o", "0 thread blocks, at least 1 is needed").at_row(row.number()),
-            );
+            return Err(InputError::new("o", "0 thread blocks, at least 1 is needed").at_row(row.number()));
         }
         let n = row.whole("n")?;
         check_blocks(n).map_err(|e| InputError::new("n", e.message()).at_row(row.number()))?;
         let w = row.positive("w")?;
-        let horizon = horizons
-            .iter()
-            .position(|&horizon| horizon == w)
-            .ok_or_else(|| {
-                let message = format!("{w} is not a horizon, the horizons are {}", join(horizons));
-                InputError::new("w", message).at_row(row.number())
-            })?;
-        let family = Family {
-            o,
-            path: row.text("path")?.to_string(),
-            d: row.small("d")?,
-        };
-        Ok(Self {
-            family,
-            m: row.small("m")?,
-            n,
-            horizon,
-            bytes: row.positive("bytes")?,
-        })
+        let horizon = horizons.iter().position(|&horizon| horizon == w).ok_or_else(|| {
+            let message = format!("{w} is not a horizon, the horizons are {}", join(horizons));
+            InputError::new("w", message).at_row(row.number())
+        })?;
+        let family = Family { o, path: row.text("path")?.to_string(), d: row.small("d")? };
+        Ok(Self { family, m: row.small("m")?, n, horizon, bytes: row.positive("bytes")? })
     }
 }
 
 /// The device constants of a table.
 pub(super) fn device(table: &Table) -> Result<Device, InputError> {
     let device = Device {
-        name: table
-            .constant("device")
-            .ok_or_else(|| InputError::new("device", "missing device constant"))?
-            .to_string(),
+        name: table.constant("device").ok_or_else(|| InputError::new("device", "missing device constant"))?.to_string(),
         binary: table.constant("binary").map(str::to_string),
         workers_per_occupancy: table.constant_whole("workers_per_occupancy")?,
         block_bytes: table.constant_whole("block_bytes")?,
@@ -142,15 +117,10 @@ fn horizons(table: &Table) -> Result<Vec<f64>, InputError> {
     let read = || -> Result<Vec<f64>, InputError> {
         let mut horizons: Vec<f64> = Vec::new();
         for part in text.split(',').map(str::trim) {
-            let value = part
-                .parse()
-                .map_err(|_| InputError::new("horizons", format!("'{part}' is not a number")))?;
+            let value = part.parse().map_err(|_| InputError::new("horizons", format!("'{part}' is not a number")))?;
             let value = positive("horizons", value)?;
             if horizons.last().is_some_and(|&last| last >= value) {
-                return Err(InputError::new(
-                    "horizons",
-                    format!("{value} is not above the one before"),
-                ));
+                return Err(InputError::new("horizons", format!("{value} is not above the one before")));
             }
             horizons.push(value);
         }
@@ -166,9 +136,5 @@ pub(super) fn half_range(logs: &[f64]) -> f64 {
 }
 
 fn join(values: &[f64]) -> String {
-    values
-        .iter()
-        .map(f64::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
+    values.iter().map(f64::to_string).collect::<Vec<_>>().join(", ")
 }

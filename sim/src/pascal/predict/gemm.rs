@@ -50,18 +50,11 @@ impl GemmShape {
     pub fn new(m: u64, n: u64, k: u64) -> Result<Self, InputError> {
         for (name, value, tile) in [("mg", m, TILE), ("ng", n, TILE), ("kg", k, STEP)] {
             if value == 0 || value > 1 << 24 || !value.is_multiple_of(tile) {
-                let message = format!(
-                    "{value} is not legal, legal values are multiples of {tile} up to {}",
-                    1 << 24
-                );
+                let message = format!("{value} is not legal, legal values are multiples of {tile} up to {}", 1 << 24);
                 return Err(InputError::new(name, message));
             }
         }
-        Ok(Self {
-            rows: m / TILE,
-            columns: n / TILE,
-            steps: k / STEP,
-        })
+        Ok(Self { rows: m / TILE, columns: n / TILE, steps: k / STEP })
     }
 
     /// B0: the bytes of both operands, each read once.
@@ -148,57 +141,30 @@ impl GemmCalibration {
     ///
     /// # Errors
     /// A constant, an option or a value of a reference is illegal, a grid is there twice, or there are none.
-    pub fn new(
-        device: Device,
-        options: Options,
-        occupancy: u64,
-        references: Vec<GemmReference>,
-    ) -> Result<Self, InputError> {
+    pub fn new(device: Device, options: Options, occupancy: u64, references: Vec<GemmReference>) -> Result<Self, InputError> {
         let mut grid: BTreeMap<u64, BTreeMap<u64, (GemmReference, Curve)>> = BTreeMap::new();
         for (r, reference) in references.into_iter().enumerate() {
             let at = format!("references[{r}]");
             let (rows, columns) = (reference.rows, reference.columns);
             if rows == 0 || columns == 0 || rows > 1 << 20 || columns > 1 << 20 {
-                return Err(InputError::new(
-                    at,
-                    format!("a grid of {rows} x {columns} tiles is not legal"),
-                ));
+                return Err(InputError::new(at, format!("a grid of {rows} x {columns} tiles is not legal")));
             }
             if reference.scatter.len() != reference.steps.len() {
-                return Err(InputError::new(
-                    format!("{at}.scatter"),
-                    "not one value per number of steps",
-                ));
+                return Err(InputError::new(format!("{at}.scatter"), "not one value per number of steps"));
             }
             let curve = Curve::through(&reference.steps, reference.log_nk_kappa.clone())
                 .map_err(|e| InputError::new(format!("{at}.{}", e.field()), e.message()))?;
-            if grid
-                .entry(rows)
-                .or_default()
-                .insert(columns, (reference, curve))
-                .is_some()
-            {
-                return Err(InputError::new(
-                    at,
-                    format!("the grid {rows} x {columns} is there twice"),
-                ));
+            if grid.entry(rows).or_default().insert(columns, (reference, curve)).is_some() {
+                return Err(InputError::new(at, format!("the grid {rows} x {columns} is there twice")));
             }
         }
         if grid.is_empty() {
             return Err(InputError::new("references", "no references"));
         }
         if occupancy == 0 || occupancy > 1 << 10 {
-            return Err(InputError::new(
-                "occupancy",
-                format!("{occupancy} is not legal, legal values are 1 to 1024"),
-            ));
+            return Err(InputError::new("occupancy", format!("{occupancy} is not legal, legal values are 1 to 1024")));
         }
-        Ok(Self {
-            device: device.checked()?,
-            options: options.checked()?,
-            occupancy,
-            grid,
-        })
+        Ok(Self { device: device.checked()?, options: options.checked()?, occupancy, grid })
     }
 
     /// The calibrated device.
@@ -218,9 +184,7 @@ impl GemmCalibration {
 
     /// The references, by rows and columns.
     pub fn references(&self) -> impl Iterator<Item = &GemmReference> {
-        self.grid
-            .values()
-            .flat_map(|row| row.values().map(|(reference, _)| reference))
+        self.grid.values().flat_map(|row| row.values().map(|(reference, _)| reference))
     }
 
     /// Predicts the traffic of a product.
@@ -231,8 +195,7 @@ impl GemmCalibration {
     /// # Errors
     /// The target names another device or binary.
     pub fn predict(&self, query: &GemmQuery) -> Result<GemmPrediction, InputError> {
-        self.device
-            .accepts(query.device.as_deref(), query.binary.as_deref())?;
+        self.device.accepts(query.device.as_deref(), query.binary.as_deref())?;
         let shape = query.shape;
         let workers = self.device.workers_per_occupancy * self.occupancy;
         let mut clamped = false;
@@ -242,10 +205,7 @@ impl GemmCalibration {
             points.clear();
             for (&columns, (_, curve)) in row {
                 clamped |= curve.clamps(shape.steps as f64);
-                points.push((
-                    (columns as f64).ln(),
-                    encode(curve.log_k(shape.steps as f64), self.options.epsilon),
-                ));
+                points.push(((columns as f64).ln(), encode(curve.log_k(shape.steps as f64), self.options.epsilon)));
             }
             let (encoded, outside) = self.transfer(&points, (shape.columns as f64).ln());
             clamped |= outside;
@@ -273,10 +233,7 @@ impl GemmCalibration {
         let points = Points::new(points);
         let linear = points.linear_with_bracket(at);
         let prior = points.prior(at, points, &self.options);
-        (
-            anchored(prior, linear.value, self.options.lambda),
-            linear.clamped,
-        )
+        (anchored(prior, linear.value, self.options.lambda), linear.clamped)
     }
 }
 
@@ -289,54 +246,23 @@ impl GemmCalibration {
 /// A constant or a cell is missing or illegal, or an output grid lacks a reduction length.
 pub fn fit_gemm(table: &Table, options: Options) -> Result<GemmCalibration, InputError> {
     let device = device(table)?;
-    let occupancy = if table.constant("occupancy").is_some() {
-        table.constant_whole("occupancy")?
-    } else {
-        1
-    };
+    let occupancy = if table.constant("occupancy").is_some() { table.constant_whole("occupancy")? } else { 1 };
     let mut runs: BTreeMap<(u64, u64), Runs> = BTreeMap::new();
     for row in table.rows(&["mg", "ng", "kg", "bytes"], &["repeat"])? {
-        let shape = GemmShape::new(row.whole("mg")?, row.whole("ng")?, row.whole("kg")?)
-            .map_err(|e| e.at_row(row.number()))?;
-        let group = runs
-            .entry((shape.rows, shape.columns))
-            .or_insert_with(|| Runs {
-                first_row: row.number(),
-                log_bytes: BTreeMap::new(),
-            });
-        group
-            .log_bytes
-            .entry(shape.steps)
-            .or_default()
-            .push(row.positive("bytes")?.ln());
+        let shape = GemmShape::new(row.whole("mg")?, row.whole("ng")?, row.whole("kg")?).map_err(|e| e.at_row(row.number()))?;
+        let group = runs.entry((shape.rows, shape.columns)).or_insert_with(|| Runs { first_row: row.number(), log_bytes: BTreeMap::new() });
+        group.log_bytes.entry(shape.steps).or_default().push(row.positive("bytes")?.ln());
     }
-    let all_steps: std::collections::BTreeSet<u64> = runs
-        .values()
-        .flat_map(|runs| runs.log_bytes.keys().copied())
-        .collect();
+    let all_steps: std::collections::BTreeSet<u64> = runs.values().flat_map(|runs| runs.log_bytes.keys().copied()).collect();
     let mut references = Vec::with_capacity(runs.len());
-    for (
-        (rows, columns),
-        Runs {
-            first_row,
-            log_bytes: by_steps,
-        },
-    ) in runs
-    {
+    for ((rows, columns), Runs { first_row, log_bytes: by_steps }) in runs {
         if let Some(missing) = all_steps.iter().find(|steps| !by_steps.contains_key(steps)) {
-            let message = format!(
-                "output {} x {} has no measurement at {}, which other outputs have",
-                rows * TILE,
-                columns * TILE,
-                missing * STEP
-            );
+            let message =
+                format!("output {} x {} has no measurement at {}, which other outputs have", rows * TILE, columns * TILE, missing * STEP);
             return Err(InputError::new("kg", message).at_row(first_row));
         }
         let scale = ((OPERAND_BYTES * (rows + columns)) as f64).ln();
-        let measured: Vec<f64> = by_steps
-            .values()
-            .map(|logs| logs.iter().sum::<f64>() / logs.len() as f64 - scale)
-            .collect();
+        let measured: Vec<f64> = by_steps.values().map(|logs| logs.iter().sum::<f64>() / logs.len() as f64 - scale).collect();
         references.push(GemmReference {
             rows,
             columns,
@@ -368,9 +294,7 @@ mod tests {
         ] {
             let shape = GemmShape::new(dims.0, dims.1, dims.2).unwrap();
             assert!((shape.static_k(m) - k0).abs() < 1e-12);
-            assert!(
-                (shape.reference_bytes() as f64 / shape.demand_bytes() as f64 - rho0).abs() < 1e-12
-            );
+            assert!((shape.reference_bytes() as f64 / shape.demand_bytes() as f64 - rho0).abs() < 1e-12);
             // The three definitions of the static reference agree.
             let by_bytes = shape.reference_bytes() as f64 / (STEP_BYTES as f64 * shape.rounds(m));
             assert!((by_bytes - k0).abs() < 1e-12);

@@ -19,10 +19,7 @@ pub fn isotonic(values: &[f64]) -> Vec<f64> {
             *pools.last_mut().expect("there were two pools") = (left + right, l + r);
         }
     }
-    pools
-        .into_iter()
-        .flat_map(|(sum, count)| std::iter::repeat_n(sum / count as f64, count))
-        .collect()
+    pools.into_iter().flat_map(|(sum, count)| std::iter::repeat_n(sum / count as f64, count)).collect()
 }
 
 #[cfg(test)]
@@ -36,10 +33,7 @@ mod tests {
         assert_eq!(isotonic(&[2.0]), [2.0]);
         assert_eq!(isotonic(&[4.0, 3.0, 2.0, 1.0]), [2.5; 4]);
         let third = -1.0 / 3.0;
-        assert_eq!(
-            isotonic(&[0.0, 0.0, -1.0, 5.0, 4.0, 4.5]),
-            [third, third, third, 4.5, 4.5, 4.5]
-        );
+        assert_eq!(isotonic(&[0.0, 0.0, -1.0, 5.0, 4.0, 4.5]), [third, third, third, 4.5, 4.5, 4.5]);
     }
 
     proptest! {

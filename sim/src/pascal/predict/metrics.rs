@@ -55,12 +55,7 @@ impl Accuracy {
 ///
 /// # Errors
 /// A value is not a finite number above 0.
-pub fn initial_memory_pressure(
-    k1: f64,
-    block_bytes: f64,
-    round_seconds: f64,
-    bandwidth: f64,
-) -> Result<f64, InputError> {
+pub fn initial_memory_pressure(k1: f64, block_bytes: f64, round_seconds: f64, bandwidth: f64) -> Result<f64, InputError> {
     positive("k1", k1)?;
     positive("block_bytes", block_bytes)?;
     positive("round_seconds", round_seconds)?;
@@ -79,10 +74,7 @@ mod tests {
         accuracy.add(1.0, 2.0);
         accuracy.add(3.0, 2.0);
         accuracy.add(4.0, 4.0);
-        assert_eq!(
-            (accuracy.mape(), accuracy.worst(), accuracy.runs()),
-            (Some(100.0 / 3.0), 50.0, 3)
-        );
+        assert_eq!((accuracy.mape(), accuracy.worst(), accuracy.runs()), (Some(100.0 / 3.0), 50.0, 3));
     }
 
     #[test]
@@ -90,11 +82,6 @@ mod tests {
         // 16 KiB every 424 ns against 273 GB/s: 14 percent.
         let pressure = initial_memory_pressure(1.0, 16384.0, 424e-9, 273e9).unwrap();
         assert!((pressure - 0.1415).abs() < 1e-4);
-        assert_eq!(
-            initial_memory_pressure(1.0, 16384.0, 0.0, 1.0)
-                .unwrap_err()
-                .field(),
-            "round_seconds"
-        );
+        assert_eq!(initial_memory_pressure(1.0, 16384.0, 0.0, 1.0).unwrap_err().field(), "round_seconds");
     }
 }

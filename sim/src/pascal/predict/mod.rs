@@ -26,9 +26,7 @@ mod scan_predictor;
 mod table;
 
 pub use anchor::{Points, anchored};
-pub use calibration::{
-    CALIBRATION_FORMAT, Calibration, Device, Family, Reference, ScanCalibration,
-};
+pub use calibration::{CALIBRATION_FORMAT, Calibration, Device, Family, Reference, ScanCalibration};
 pub use certificate::{Assumptions, Certificate, encoded_error_bound};
 pub use class::{execution_class, unsampled_class_error};
 pub use curve::Curve;

@@ -53,12 +53,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            epsilon: 0.05,
-            lambda: 4.0,
-            anchor: Anchor::Nearest,
-            eta: EtaInterpolation::Encoded,
-        }
+        Self { epsilon: 0.05, lambda: 4.0, anchor: Anchor::Nearest, eta: EtaInterpolation::Encoded }
     }
 }
 
@@ -69,10 +64,7 @@ impl Options {
     /// `epsilon` is not above 0 and at most 1, or `lambda` is not a finite number of at least 0.
     pub fn checked(self) -> Result<Self, InputError> {
         if !(self.epsilon > 0.0 && self.epsilon <= 1.0) {
-            let message = format!(
-                "{} is not legal, it must be above 0 and at most 1",
-                self.epsilon
-            );
+            let message = format!("{} is not legal, it must be above 0 and at most 1", self.epsilon);
             return Err(InputError::new("epsilon", message));
         }
         non_negative("lambda", self.lambda)?;
@@ -86,22 +78,13 @@ mod tests {
 
     #[test]
     fn illegal_values_are_refused() {
-        let epsilon = |epsilon| {
-            Options {
-                epsilon,
-                ..Options::default()
-            }
-            .checked()
-        };
+        let epsilon = |epsilon| Options { epsilon, ..Options::default() }.checked();
         assert!(epsilon(1.0).is_ok() && epsilon(1e-9).is_ok());
         for bad in [0.0, -0.1, 1.001, f64::NAN, f64::INFINITY] {
             assert_eq!(epsilon(bad).unwrap_err().field(), "epsilon", "{bad}");
         }
         for bad in [-1.0, f64::NAN, f64::INFINITY] {
-            let options = Options {
-                lambda: bad,
-                ..Options::default()
-            };
+            let options = Options { lambda: bad, ..Options::default() };
             assert_eq!(options.checked().unwrap_err().field(), "lambda", "{bad}");
         }
     }

@@ -20,24 +20,14 @@ impl Pchip {
     /// No knots, lengths that differ, a value that is not finite, or `x` not ascending.
     pub fn new(x: Vec<f64>, y: Vec<f64>) -> Result<Self, InputError> {
         if x.is_empty() || x.len() != y.len() {
-            let message = format!(
-                "{} and {} values, at least one and equally many are needed",
-                x.len(),
-                y.len()
-            );
+            let message = format!("{} and {} values, at least one and equally many are needed", x.len(), y.len());
             return Err(InputError::new("knots", message));
         }
         if let Some(k) = (0..x.len()).find(|&k| !x[k].is_finite() || !y[k].is_finite()) {
-            return Err(InputError::new(
-                format!("knots[{k}]"),
-                "not a finite number",
-            ));
+            return Err(InputError::new(format!("knots[{k}]"), "not a finite number"));
         }
         if let Some(k) = (1..x.len()).find(|&k| x[k] <= x[k - 1]) {
-            return Err(InputError::new(
-                format!("knots[{k}]"),
-                "not above the one before",
-            ));
+            return Err(InputError::new(format!("knots[{k}]"), "not above the one before"));
         }
         let slopes = slopes(&x, &y);
         Ok(Self { x, y, slopes })
@@ -48,11 +38,7 @@ impl Pchip {
         let last = self.x.len() - 1;
         let at = at.clamp(self.x[0], self.x[last]);
         // The interval that contains it; the last one is closed on the right.
-        let k = self
-            .x
-            .partition_point(|&knot| knot <= at)
-            .clamp(1, last.max(1))
-            - 1;
+        let k = self.x.partition_point(|&knot| knot <= at).clamp(1, last.max(1)) - 1;
         if last == 0 {
             return self.y[0];
         }
@@ -78,11 +64,7 @@ impl Pchip {
 
 fn slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
     let h: Vec<f64> = x.windows(2).map(|x| x[1] - x[0]).collect();
-    let delta: Vec<f64> = y
-        .windows(2)
-        .zip(&h)
-        .map(|(y, h)| (y[1] - y[0]) / h)
-        .collect();
+    let delta: Vec<f64> = y.windows(2).zip(&h).map(|(y, h)| (y[1] - y[0]) / h).collect();
     match delta.len() {
         0 => return vec![0.0],
         1 => return vec![delta[0]; 2],
@@ -99,12 +81,7 @@ fn slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
         });
     }
     let last = delta.len() - 1;
-    slopes.push(end_slope(
-        h[last],
-        h[last - 1],
-        delta[last],
-        delta[last - 1],
-    ));
+    slopes.push(end_slope(h[last], h[last - 1], delta[last], delta[last - 1]));
     slopes
 }
 
@@ -126,63 +103,31 @@ mod tests {
     use proptest::prelude::*;
 
     fn close(found: &[f64], expected: &[f64]) -> bool {
-        found.len() == expected.len()
-            && found
-                .iter()
-                .zip(expected)
-                .all(|(f, e)| (f - e).abs() < 1e-12)
+        found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| (f - e).abs() < 1e-12)
     }
 
     #[test]
     fn known_slopes() {
         // Reference values of SciPy's PchipInterpolator.
-        let slopes = |x: &[f64], y: &[f64]| {
-            Pchip::new(x.to_vec(), y.to_vec())
-                .unwrap()
-                .slopes()
-                .to_vec()
-        };
-        assert!(close(
-            &slopes(&[0.0, 1.0, 2.0, 3.0], &[0.0, 1.0, 1.0, 4.0]),
-            &[1.5, 0.0, 0.0, 4.5]
-        ));
+        let slopes = |x: &[f64], y: &[f64]| Pchip::new(x.to_vec(), y.to_vec()).unwrap().slopes().to_vec();
+        assert!(close(&slopes(&[0.0, 1.0, 2.0, 3.0], &[0.0, 1.0, 1.0, 4.0]), &[1.5, 0.0, 0.0, 4.5]));
         let uneven = slopes(&[0.0, 1.0, 3.0, 6.0], &[0.0, 0.2, 2.0, 2.1]);
-        assert!(
-            close(
-                &uneven,
-                &[0.0, 0.305_660_377_358_490_6, 0.068_527_918_781_725_94, 0.0]
-            ),
-            "{uneven:?}"
-        );
+        assert!(close(&uneven, &[0.0, 0.305_660_377_358_490_6, 0.068_527_918_781_725_94, 0.0]), "{uneven:?}");
         assert!(close(&slopes(&[0.0, 1.0], &[3.0, 5.0]), &[2.0, 2.0]));
-        assert!(close(
-            &slopes(&[0.0, 1.0, 2.0], &[0.0, 2.0, 1.0]),
-            &[3.5, 0.0, -2.5]
-        ));
+        assert!(close(&slopes(&[0.0, 1.0, 2.0], &[0.0, 2.0, 1.0]), &[3.5, 0.0, -2.5]));
         // The limit of three times the end difference.
-        assert!(close(
-            &slopes(&[0.0, 1.0, 1.1], &[0.0, 1.0, 0.0]),
-            &[3.0, 0.0, -11.0]
-        ));
+        assert!(close(&slopes(&[0.0, 1.0, 1.1], &[0.0, 1.0, 0.0]), &[3.0, 0.0, -11.0]));
     }
 
     #[test]
     fn one_knot_is_a_constant() {
         let curve = Pchip::new(vec![2.0], vec![7.0]).unwrap();
-        assert_eq!(
-            (curve.value(-5.0), curve.value(2.0), curve.value(9.0)),
-            (7.0, 7.0, 7.0)
-        );
+        assert_eq!((curve.value(-5.0), curve.value(2.0), curve.value(9.0)), (7.0, 7.0, 7.0));
     }
 
     #[test]
     fn bad_knots_are_refused() {
-        let field = |x: &[f64], y: &[f64]| {
-            Pchip::new(x.to_vec(), y.to_vec())
-                .unwrap_err()
-                .field()
-                .to_string()
-        };
+        let field = |x: &[f64], y: &[f64]| Pchip::new(x.to_vec(), y.to_vec()).unwrap_err().field().to_string();
         assert_eq!(field(&[], &[]), "knots");
         assert_eq!(field(&[1.0], &[]), "knots");
         assert_eq!(field(&[1.0, 1.0], &[0.0, 0.0]), "knots[1]");

@@ -94,8 +94,7 @@ impl ScanCalibration {
     /// The target is outside the contract: another device or binary, an unknown family, an execution class without a reference at a needed
     /// scan size, or a scan length or number of scans that is illegal.
     pub fn predict(&self, query: &Query) -> Result<Prediction, InputError> {
-        self.device
-            .accepts(query.device.as_deref(), query.binary.as_deref())?;
+        self.device.accepts(query.device.as_deref(), query.binary.as_deref())?;
         check_blocks(query.blocks)?;
         positive("scans", query.scans)?;
         let assumptions = query.assumptions.checked()?;
@@ -114,18 +113,10 @@ impl ScanCalibration {
             clamped.compute |= transfer.compute_clamped;
             clamped.scans |= transfer.scans_clamped;
             bounds.push(transfer.bound);
-            sizes.push(SizePrediction {
-                weight,
-                ..transfer.size
-            });
+            sizes.push(SizePrediction { weight, ..transfer.size });
         }
 
-        let average = |value: &dyn Fn(&SizePrediction) -> f64| {
-            sizes
-                .iter()
-                .map(|size| size.weight * value(size))
-                .sum::<f64>()
-        };
+        let average = |value: &dyn Fn(&SizePrediction) -> f64| sizes.iter().map(|size| size.weight * value(size)).sum::<f64>();
         let (encoded, k) = match self.options.eta {
             EtaInterpolation::Encoded => {
                 let encoded = average(&|size| size.encoded);
@@ -137,11 +128,7 @@ impl ScanCalibration {
             }
         };
         let inside = clamped == Clamped::default();
-        let certificate = if inside {
-            Certificate::new(&bounds, encoded, assumptions, &self.options)
-        } else {
-            None
-        };
+        let certificate = if inside { Certificate::new(&bounds, encoded, assumptions, &self.options) } else { None };
         let rounds = query.blocks as f64 * query.scans;
         Ok(Prediction {
             workers,
@@ -166,20 +153,9 @@ impl ScanCalibration {
         let mut accuracy = Accuracy::default();
         for data in &self.families {
             for left_out in data.interior_compute() {
-                let others = data
-                    .references()
-                    .filter(|reference| reference.m != left_out)
-                    .cloned()
-                    .collect();
-                let rest = Self::new(
-                    self.device.clone(),
-                    self.options,
-                    vec![(data.family.clone(), others)],
-                )?;
-                for reference in data
-                    .references()
-                    .filter(|reference| reference.m == left_out)
-                {
+                let others = data.references().filter(|reference| reference.m != left_out).cloned().collect();
+                let rest = Self::new(self.device.clone(), self.options, vec![(data.family.clone(), others)])?;
+                for reference in data.references().filter(|reference| reference.m == left_out) {
                     for (&scans, &log_wk) in reference.horizons.iter().zip(&reference.log_wk) {
                         let query = Query {
                             device: None,
@@ -202,33 +178,17 @@ impl ScanCalibration {
 
     fn family(&self, query: &Query) -> Result<&FamilyData, InputError> {
         let wanted = (query.o, query.path.as_str(), query.d);
-        let found = self
-            .families
-            .iter()
-            .find(|data| (data.family.o, data.family.path.as_str(), data.family.d) == wanted);
+        let found = self.families.iter().find(|data| (data.family.o, data.family.path.as_str(), data.family.d) == wanted);
         found.ok_or_else(|| {
-            let known: Vec<String> = self
-                .families
-                .iter()
-                .map(|data| data.family.to_string())
-                .collect();
-            let message = format!(
-                "o={} path={} d={} is not calibrated, the families are: {}",
-                query.o,
-                query.path,
-                query.d,
-                known.join("; ")
-            );
+            let known: Vec<String> = self.families.iter().map(|data| data.family.to_string()).collect();
+            let message =
+                format!("o={} path={} d={} is not calibrated, the families are: {}", query.o, query.path, query.d, known.join("; "));
             InputError::new("family", message)
         })
     }
 
     /// The calibrated sizes next to a scan length and their weights, linear in C / N; and whether the length is outside all of them.
-    fn adjacent<'a>(
-        &self,
-        family: &'a FamilyData,
-        blocks: u64,
-    ) -> (Vec<(&'a SizeData, f64)>, bool) {
+    fn adjacent<'a>(&self, family: &'a FamilyData, blocks: u64) -> (Vec<(&'a SizeData, f64)>, bool) {
         let sizes = &family.sizes;
         let after = sizes.partition_point(|size| size.n < blocks);
         match (after.checked_sub(1).map(|i| &sizes[i]), sizes.get(after)) {
@@ -243,25 +203,11 @@ impl ScanCalibration {
         }
     }
 
-    fn transfer(
-        &self,
-        family: &FamilyData,
-        size: &SizeData,
-        class: u8,
-        query: &Query,
-    ) -> Result<Transfer, InputError> {
+    fn transfer(&self, family: &FamilyData, size: &SizeData, class: u8, query: &Query) -> Result<Transfer, InputError> {
         let epsilon = self.options.epsilon;
-        let in_class: Vec<_> = size
-            .references
-            .iter()
-            .filter(|reference| reference.class == class)
-            .collect();
+        let in_class: Vec<_> = size.references.iter().filter(|reference| reference.class == class).collect();
         if in_class.is_empty() {
-            let there: Vec<String> = size
-                .references
-                .iter()
-                .map(|r| format!("{} (class {})", r.frozen.m, r.class))
-                .collect();
+            let there: Vec<String> = size.references.iter().map(|r| format!("{} (class {})", r.frozen.m, r.class)).collect();
             let message = format!(
                 "execution class {class} of m={} has no reference in family {} at N={}; references there: {}",
                 query.m,
@@ -272,19 +218,12 @@ impl ScanCalibration {
             return Err(InputError::new("m", message));
         }
         let encoded = |reference: &&super::calibration::Prepared| {
-            (
-                f64::from(reference.frozen.m),
-                encode(reference.curve.log_k(query.scans), epsilon),
-            )
+            (f64::from(reference.frozen.m), encode(reference.curve.log_k(query.scans), epsilon))
         };
         let points: Vec<(f64, f64)> = in_class.iter().map(encoded).collect();
         let everything: Vec<(f64, f64)>;
         let family_points = if self.options.anchor == super::options::Anchor::FamilyLinear {
-            everything = size
-                .references
-                .iter()
-                .map(|reference| encoded(&reference))
-                .collect();
+            everything = size.references.iter().map(|reference| encoded(&reference)).collect();
             Points::new(&everything)
         } else {
             Points::new(&points)
@@ -300,22 +239,12 @@ impl ScanCalibration {
         let scattered = |index: usize| {
             let reference = in_class[index];
             let ratio = reference.curve.log_k(query.scans).exp();
-            let slope = if ratio > 1.0 {
-                ratio / (ratio - 1.0 + epsilon)
-            } else {
-                1.0 / epsilon
-            };
-            slope
-                * scatter_at(
-                    &reference.frozen.horizons,
-                    &reference.frozen.scatter,
-                    query.scans,
-                )
+            let slope = if ratio > 1.0 { ratio / (ratio - 1.0 + epsilon) } else { 1.0 / epsilon };
+            slope * scatter_at(&reference.frozen.horizons, &reference.frozen.scatter, query.scans)
         };
         Ok(Transfer {
             compute_clamped: linear.clamped,
-            scans_clamped: in_class[low].curve.clamps(query.scans)
-                || in_class[high].curve.clamps(query.scans),
+            scans_clamped: in_class[low].curve.clamps(query.scans) || in_class[high].curve.clamps(query.scans),
             bound: SizeBound {
                 width,
                 prior_offset: (prior - linear.value).abs(),
@@ -352,10 +281,7 @@ impl Table {
             };
             Ok((row.number(), query))
         };
-        self.rows(&["o", "path", "d", "m", "n", "w"], &[])?
-            .iter()
-            .map(target)
-            .collect()
+        self.rows(&["o", "path", "d", "m", "n", "w"], &[])?.iter().map(target).collect()
     }
 }
 
@@ -370,11 +296,7 @@ struct Transfer {
 fn scatter_at(horizons: &[f64], scatter: &[f64], horizon: f64) -> f64 {
     let horizon = horizon.clamp(horizons[0], horizons[horizons.len() - 1]);
     let above = horizons.partition_point(|&w| w < horizon);
-    let below = if horizons[above] == horizon {
-        above
-    } else {
-        above - 1
-    };
+    let below = if horizons[above] == horizon { above } else { above - 1 };
     scatter[below].max(scatter[above])
 }
 
@@ -385,9 +307,6 @@ mod tests {
     #[test]
     fn scatter_is_that_of_the_horizons_around() {
         let at = |w| scatter_at(&[1.0, 4.0, 16.0], &[0.1, 0.3, 0.2], w);
-        assert_eq!(
-            [0.5, 1.0, 2.0, 4.0, 5.0, 16.0, 99.0].map(at),
-            [0.1, 0.1, 0.3, 0.3, 0.3, 0.2, 0.2]
-        );
+        assert_eq!([0.5, 1.0, 2.0, 4.0, 5.0, 16.0, 99.0].map(at), [0.1, 0.1, 0.3, 0.3, 0.3, 0.2, 0.2]);
     }
 }

@@ -37,22 +37,9 @@ impl Lru {
     pub fn new(blocks: u64, capacity: u64) -> Result<Self, InputError> {
         let blocks = simulated_blocks(blocks)?;
         let capacity = simulated_capacity(capacity, blocks)?;
-        let mut links = vec![
-            Link {
-                prev: ABSENT,
-                next: ABSENT
-            };
-            blocks as usize
-        ];
-        links.push(Link {
-            prev: blocks,
-            next: blocks,
-        });
-        Ok(Self {
-            links,
-            resident: 0,
-            capacity,
-        })
+        let mut links = vec![Link { prev: ABSENT, next: ABSENT }; blocks as usize];
+        links.push(Link { prev: blocks, next: blocks });
+        Ok(Self { links, resident: 0, capacity })
     }
 
     /// Requests `block`; true if it was resident. A missed block is installed, over the least recent one if the cache is full.
@@ -62,10 +49,7 @@ impl Lru {
     #[inline]
     pub fn access(&mut self, block: u32) -> bool {
         let sentinel = (self.links.len() - 1) as u32;
-        assert!(
-            block < sentinel,
-            "block {block} is outside a ring of {sentinel}"
-        );
+        assert!(block < sentinel, "block {block} is outside a ring of {sentinel}");
         let hit = self.links[block as usize].prev != ABSENT;
         if hit {
             self.unlink(block);
@@ -77,10 +61,7 @@ impl Lru {
             self.resident += 1;
         }
         let newest = std::mem::replace(&mut self.links[sentinel as usize].next, block);
-        self.links[block as usize] = Link {
-            prev: sentinel,
-            next: newest,
-        };
+        self.links[block as usize] = Link { prev: sentinel, next: newest };
         self.links[newest as usize].prev = block;
         hit
     }
@@ -124,9 +105,7 @@ mod tests {
             let mut cache = Lru::new(20, capacity).unwrap();
             let mut list: Vec<u32> = Vec::new();
             for _ in 0..3000 {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let block = ((state >> 40) % 20) as u32;
                 let found = list.iter().position(|&b| b == block);
                 assert_eq!(cache.contains(block), found.is_some());
@@ -144,12 +123,7 @@ mod tests {
     #[test]
     fn bad_sizes_are_refused() {
         assert_eq!(Lru::new(0, 1).unwrap_err().field(), "blocks");
-        assert_eq!(
-            Lru::new(super::super::MAX_SIMULATED_BLOCKS + 1, 1)
-                .unwrap_err()
-                .field(),
-            "blocks"
-        );
+        assert_eq!(Lru::new(super::super::MAX_SIMULATED_BLOCKS + 1, 1).unwrap_err().field(), "blocks");
         assert_eq!(Lru::new(4, 0).unwrap_err().field(), "capacity");
         assert!(!Lru::new(4, 1).unwrap().contains(4));
     }

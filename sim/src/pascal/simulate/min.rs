@@ -31,13 +31,7 @@ impl Min {
     pub fn new(blocks: u64, capacity: u64, allocation: Allocation) -> Result<Self, InputError> {
         let blocks = simulated_blocks(blocks)?;
         let capacity = simulated_capacity(capacity, blocks)?;
-        Ok(Self {
-            next_use: vec![ABSENT; blocks as usize],
-            furthest: BinaryHeap::new(),
-            resident: 0,
-            capacity,
-            allocation,
-        })
+        Ok(Self { next_use: vec![ABSENT; blocks as usize], furthest: BinaryHeap::new(), resident: 0, capacity, allocation })
     }
 
     /// Requests `block`, whose next use after this one is at time `next`; true if it was resident.
@@ -66,8 +60,7 @@ impl Min {
         self.furthest.push((next, block));
         if self.furthest.len() > 2 * self.capacity as usize + 64 {
             let next_use = &self.next_use;
-            self.furthest
-                .retain(|&(next, block)| next_use[block as usize] == next);
+            self.furthest.retain(|&(next, block)| next_use[block as usize] == next);
         }
         hit
     }
@@ -82,42 +75,25 @@ impl Min {
 ///
 /// # Errors
 /// A bad ring or capacity, or a block outside the ring.
-pub fn min_of_trace(
-    trace: &[u32],
-    blocks: u64,
-    capacity: u64,
-    allocation: Allocation,
-) -> Result<u64, InputError> {
+pub fn min_of_trace(trace: &[u32], blocks: u64, capacity: u64, allocation: Allocation) -> Result<u64, InputError> {
     let mut cache = Min::new(blocks, capacity, allocation)?;
     let mut upcoming = vec![u64::MAX; blocks as usize];
     let mut next = vec![u64::MAX; trace.len()];
     for (i, &block) in trace.iter().enumerate().rev() {
         let Some(upcoming) = upcoming.get_mut(block as usize) else {
-            let message = format!(
-                "{block} is outside the ring, legal values are 0 to {}",
-                blocks - 1
-            );
+            let message = format!("{block} is outside the ring, legal values are 0 to {}", blocks - 1);
             return Err(InputError::new(format!("trace[{i}]"), message));
         };
         next[i] = std::mem::replace(upcoming, i as u64 + 1);
     }
-    Ok(trace
-        .iter()
-        .zip(next)
-        .map(|(&block, next)| u64::from(!cache.access(block, next)))
-        .sum())
+    Ok(trace.iter().zip(next).map(|(&block, next)| u64::from(!cache.access(block, next))).sum())
 }
 
 /// MIN on the endless schedule of a scan: the misses of each of the first `rounds` rounds, from an empty cache.
 ///
 /// # Errors
 /// The ring is too large to simulate, or the capacity is 0.
-pub fn min_cold(
-    scan: &Scan,
-    capacity: u64,
-    allocation: Allocation,
-    rounds: u64,
-) -> Result<Vec<u64>, InputError> {
+pub fn min_cold(scan: &Scan, capacity: u64, allocation: Allocation, rounds: u64) -> Result<Vec<u64>, InputError> {
     let mut run = ScanRun::new(scan, capacity, allocation)?;
     Ok((0..rounds).map(|_| run.round()).collect())
 }
@@ -140,12 +116,7 @@ pub struct SteadyMin {
 ///
 /// # Errors
 /// The ring is too large to simulate, or the capacity is 0.
-pub fn min_steady(
-    scan: &Scan,
-    capacity: u64,
-    allocation: Allocation,
-    limit: u64,
-) -> Result<Option<SteadyMin>, InputError> {
+pub fn min_steady(scan: &Scan, capacity: u64, allocation: Allocation, limit: u64) -> Result<Option<SteadyMin>, InputError> {
     let mut run = ScanRun::new(scan, capacity, allocation)?;
     let mut seen = HashMap::from([(hash(&run.state()), 0)]);
     for round in 1..=limit {
@@ -158,11 +129,7 @@ pub fn min_steady(
                 return Ok(None);
             }
             let misses_per_round = Fraction::new(i128::from(misses), i128::from(period));
-            return Ok(Some(SteadyMin {
-                misses_per_round,
-                transient_rounds: first,
-                period_rounds: period,
-            }));
+            return Ok(Some(SteadyMin { misses_per_round, transient_rounds: first, period_rounds: period }));
         }
     }
     Ok(None)
@@ -183,13 +150,7 @@ impl ScanRun {
         let cache = Min::new(scan.blocks(), capacity, allocation)?;
         let schedule = Schedule::new(scan)?;
         let delays = observed_delays(schedule.clone());
-        Ok(Self {
-            cache,
-            schedule,
-            delays,
-            time: 1,
-            rounds: 0,
-        })
+        Ok(Self { cache, schedule, delays, time: 1, rounds: 0 })
     }
 
     fn round(&mut self) -> u64 {
@@ -207,17 +168,7 @@ impl ScanRun {
     fn state(&self) -> Vec<u32> {
         let blocks = self.schedule.blocks();
         let turn = (self.rounds % u64::from(blocks)) as u32;
-        let mut state: Vec<u32> = self
-            .cache
-            .residents()
-            .map(|b| {
-                if b >= turn {
-                    b - turn
-                } else {
-                    b + (blocks - turn)
-                }
-            })
-            .collect();
+        let mut state: Vec<u32> = self.cache.residents().map(|b| if b >= turn { b - turn } else { b + (blocks - turn) }).collect();
         state.sort_unstable();
         state
     }
@@ -253,10 +204,7 @@ fn hash(state: &[u32]) -> (u64, u64) {
             mixed ^ (mixed >> 29)
         })
     };
-    (
-        chain(0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9),
-        chain(0xd1b5_4a32_d192_ed03, 0x94d0_49bb_1331_11eb),
-    )
+    (chain(0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9), chain(0xd1b5_4a32_d192_ed03, 0x94d0_49bb_1331_11eb))
 }
 
 #[cfg(test)]
@@ -272,12 +220,7 @@ mod tests {
                 continue;
             }
             misses += 1;
-            let next = |b: u32| {
-                trace[i + 1..]
-                    .iter()
-                    .position(|&other| other == b)
-                    .unwrap_or(usize::MAX)
-            };
+            let next = |b: u32| trace[i + 1..].iter().position(|&other| other == b).unwrap_or(usize::MAX);
             if cache.len() < capacity {
                 cache.push(block);
                 continue;
@@ -296,19 +239,13 @@ mod tests {
         for capacity in 1..8 {
             for allocation in [Allocation::Forced, Allocation::Bypass] {
                 let trace: Vec<u32> = std::iter::repeat_with(|| {
-                    state = state
-                        .wrapping_mul(6_364_136_223_846_793_005)
-                        .wrapping_add(1);
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     ((state >> 40) % 9) as u32
                 })
                 .take(600)
                 .collect();
                 let found = min_of_trace(&trace, 9, capacity, allocation).unwrap();
-                assert_eq!(
-                    found,
-                    by_search(&trace, capacity as usize, allocation),
-                    "C = {capacity}, {allocation:?}"
-                );
+                assert_eq!(found, by_search(&trace, capacity as usize, allocation), "C = {capacity}, {allocation:?}");
             }
         }
     }
@@ -318,21 +255,11 @@ mod tests {
         let scan = Scan::new(12, vec![0, 5, 5, 3]).unwrap();
         for allocation in [Allocation::Forced, Allocation::Bypass] {
             for capacity in 1..14 {
-                let cold: u64 = min_cold(&scan, capacity, allocation, 40)
-                    .unwrap()
-                    .iter()
-                    .sum();
+                let cold: u64 = min_cold(&scan, capacity, allocation, 40).unwrap().iter().sum();
                 let trace = Schedule::new(&scan).unwrap().trace(52);
                 let mut cache = Min::new(12, capacity, allocation).unwrap();
-                let next = |i: usize| {
-                    trace[i + 1..]
-                        .iter()
-                        .position(|&b| b == trace[i])
-                        .map(|d| (i + d + 2) as u64)
-                };
-                let misses = (0..160)
-                    .filter(|&i| !cache.access(trace[i], next(i).unwrap()))
-                    .count() as u64;
+                let next = |i: usize| trace[i + 1..].iter().position(|&b| b == trace[i]).map(|d| (i + d + 2) as u64);
+                let misses = (0..160).filter(|&i| !cache.access(trace[i], next(i).unwrap())).count() as u64;
                 assert_eq!(cold, misses, "C = {capacity}, {allocation:?}");
             }
         }
@@ -341,46 +268,17 @@ mod tests {
     #[test]
     fn the_papers_example_in_the_steady_state() {
         let scan = Scan::new(8, vec![0, 4]).unwrap();
-        let forced = min_steady(&scan, 2, Allocation::Forced, 100)
-            .unwrap()
-            .unwrap();
-        assert_eq!(
-            (
-                forced.misses_per_round,
-                forced.transient_rounds,
-                forced.period_rounds
-            ),
-            (Fraction::new(5, 3), 2, 3)
-        );
-        let bypass = min_steady(&scan, 2, Allocation::Bypass, 100)
-            .unwrap()
-            .unwrap();
-        assert_eq!(
-            (
-                bypass.misses_per_round,
-                bypass.transient_rounds,
-                bypass.period_rounds
-            ),
-            (Fraction::new(3, 2), 1, 4)
-        );
+        let forced = min_steady(&scan, 2, Allocation::Forced, 100).unwrap().unwrap();
+        assert_eq!((forced.misses_per_round, forced.transient_rounds, forced.period_rounds), (Fraction::new(5, 3), 2, 3));
+        let bypass = min_steady(&scan, 2, Allocation::Bypass, 100).unwrap().unwrap();
+        assert_eq!((bypass.misses_per_round, bypass.transient_rounds, bypass.period_rounds), (Fraction::new(3, 2), 1, 4));
         assert_eq!(min_steady(&scan, 2, Allocation::Forced, 1), Ok(None));
     }
 
     #[test]
     fn bad_input_is_refused() {
-        assert_eq!(
-            Min::new(0, 1, Allocation::Forced).unwrap_err().field(),
-            "blocks"
-        );
-        assert_eq!(
-            Min::new(4, 0, Allocation::Forced).unwrap_err().field(),
-            "capacity"
-        );
-        assert_eq!(
-            min_of_trace(&[0, 4], 4, 1, Allocation::Forced)
-                .unwrap_err()
-                .field(),
-            "trace[1]"
-        );
+        assert_eq!(Min::new(0, 1, Allocation::Forced).unwrap_err().field(), "blocks");
+        assert_eq!(Min::new(4, 0, Allocation::Forced).unwrap_err().field(), "capacity");
+        assert_eq!(min_of_trace(&[0, 4], 4, 1, Allocation::Forced).unwrap_err().field(), "trace[1]");
     }
 }

@@ -27,9 +27,7 @@ pub const MAX_SIMULATED_BLOCKS: u64 = 1 << 28;
 /// A ring size that fits the tables of a simulator.
 fn simulated_blocks(blocks: u64) -> Result<u32, InputError> {
     if blocks == 0 || blocks > MAX_SIMULATED_BLOCKS {
-        let message = format!(
-            "{blocks} blocks cannot be simulated, legal values are 1 to {MAX_SIMULATED_BLOCKS}"
-        );
+        let message = format!("{blocks} blocks cannot be simulated, legal values are 1 to {MAX_SIMULATED_BLOCKS}");
         return Err(InputError::new("blocks", message));
     }
     Ok(blocks as u32)

@@ -27,10 +27,7 @@ impl Schedule {
     /// The ring is too large to simulate.
     pub fn new(scan: &Scan) -> Result<Self, InputError> {
         let blocks = simulated_blocks(scan.blocks())?;
-        Ok(Self {
-            blocks,
-            round: scan.phases().iter().map(|&phase| phase as u32).collect(),
-        })
+        Ok(Self { blocks, round: scan.phases().iter().map(|&phase| phase as u32).collect() })
     }
 
     /// The ring size in blocks.

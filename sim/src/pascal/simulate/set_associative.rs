@@ -30,34 +30,17 @@ impl SetAssociativeLru {
     ///
     /// # Errors
     /// The ring is too large to simulate, a value is 0, or `ways` does not divide the capacity.
-    pub fn new(
-        blocks: u64,
-        capacity: u64,
-        ways: u64,
-        placement: Placement,
-    ) -> Result<Self, InputError> {
+    pub fn new(blocks: u64, capacity: u64, ways: u64, placement: Placement) -> Result<Self, InputError> {
         let blocks = simulated_blocks(blocks)?;
         simulated_capacity(capacity, blocks)?;
         if capacity > super::MAX_SIMULATED_BLOCKS {
-            let message = format!(
-                "{capacity} blocks cannot be simulated, the limit is {}",
-                super::MAX_SIMULATED_BLOCKS
-            );
+            let message = format!("{capacity} blocks cannot be simulated, the limit is {}", super::MAX_SIMULATED_BLOCKS);
             return Err(InputError::new("capacity", message));
         }
         if ways == 0 || !capacity.is_multiple_of(ways) {
-            return Err(InputError::new(
-                "ways",
-                format!("{ways} does not divide the capacity of {capacity} blocks"),
-            ));
+            return Err(InputError::new("ways", format!("{ways} does not divide the capacity of {capacity} blocks")));
         }
-        Ok(Self {
-            ways: ways as usize,
-            sets: capacity / ways,
-            placement,
-            blocks,
-            lines: vec![EMPTY; capacity as usize],
-        })
+        Ok(Self { ways: ways as usize, sets: capacity / ways, placement, blocks, lines: vec![EMPTY; capacity as usize] })
     }
 
     /// Requests `block`; true if it was resident.
@@ -65,11 +48,7 @@ impl SetAssociativeLru {
     /// # Panics
     /// If `block` is outside the ring.
     pub fn access(&mut self, block: u32) -> bool {
-        assert!(
-            block < self.blocks,
-            "block {block} is outside a ring of {}",
-            self.blocks
-        );
+        assert!(block < self.blocks, "block {block} is outside a ring of {}", self.blocks);
         let index = match self.placement {
             Placement::Modulo => u64::from(block) % self.sets,
             Placement::Hashed(seed) => mix(u64::from(block) ^ mix(seed)) % self.sets,
@@ -99,9 +78,7 @@ mod tests {
     fn blocks(count: usize, limit: u32) -> impl Iterator<Item = u32> {
         let mut state = 11u64;
         std::iter::repeat_with(move || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             ((state >> 40) % u64::from(limit)) as u32
         })
         .take(count)
@@ -122,30 +99,20 @@ mod tests {
     fn sets_of_a_modulo_cache_are_separate_lru_caches() {
         let mut cache = SetAssociativeLru::new(30, 6, 2, Placement::Modulo).unwrap();
         let mut sets = vec![Lru::new(30, 2).unwrap(); 3];
-        assert!(
-            blocks(4000, 30)
-                .all(|block| cache.access(block) == sets[block as usize % 3].access(block))
-        );
+        assert!(blocks(4000, 30).all(|block| cache.access(block) == sets[block as usize % 3].access(block)));
     }
 
     #[test]
     fn one_way_holds_the_last_block_of_each_set() {
         let mut cache = SetAssociativeLru::new(10, 5, 1, Placement::Modulo).unwrap();
-        let hits: Vec<bool> = [0, 5, 0, 1, 0, 1]
-            .into_iter()
-            .map(|block| cache.access(block))
-            .collect();
+        let hits: Vec<bool> = [0, 5, 0, 1, 0, 1].into_iter().map(|block| cache.access(block)).collect();
         assert_eq!(hits, [false, false, false, false, true, true]);
     }
 
     #[test]
     fn bad_shapes_are_refused() {
-        let field = |blocks, capacity, ways| {
-            SetAssociativeLru::new(blocks, capacity, ways, Placement::Modulo)
-                .unwrap_err()
-                .field()
-                .to_string()
-        };
+        let field =
+            |blocks, capacity, ways| SetAssociativeLru::new(blocks, capacity, ways, Placement::Modulo).unwrap_err().field().to_string();
         assert_eq!(field(0, 4, 2), "blocks");
         assert_eq!(field(10, 0, 2), "capacity");
         assert_eq!(field(10, 1 << 40, 1), "capacity");

@@ -35,13 +35,7 @@ impl SlottedTtl {
     /// The ring is too large to simulate.
     pub fn new(blocks: u64, window: u64) -> Result<Self, InputError> {
         let blocks = simulated_blocks(blocks)? as usize;
-        Ok(Self {
-            window,
-            remembered: vec![0; blocks],
-            rounds: VecDeque::new(),
-            occupancy: 0,
-            requested_now: vec![false; blocks],
-        })
+        Ok(Self { window, remembered: vec![0; blocks], rounds: VecDeque::new(), occupancy: 0, requested_now: vec![false; blocks] })
     }
 
     /// One round of requests.
@@ -64,19 +58,12 @@ impl SlottedTtl {
         }
         self.rounds.push_back(distinct);
         while self.rounds.len() as u64 > self.window {
-            for block in self
-                .rounds
-                .pop_front()
-                .expect("the list is longer than the window")
-            {
+            for block in self.rounds.pop_front().expect("the list is longer than the window") {
                 self.remembered[block as usize] -= 1;
                 self.occupancy -= u64::from(self.remembered[block as usize] == 0);
             }
         }
-        TtlRound {
-            fills,
-            occupancy: self.occupancy,
-        }
+        TtlRound { fills, occupancy: self.occupancy }
     }
 }
 
@@ -87,54 +74,18 @@ mod tests {
     #[test]
     fn a_window_of_two_rounds() {
         let mut cache = SlottedTtl::new(10, 2).unwrap();
-        assert_eq!(
-            cache.round(&[1, 1, 2]),
-            TtlRound {
-                fills: 2,
-                occupancy: 2
-            }
-        );
-        assert_eq!(
-            cache.round(&[2, 3]),
-            TtlRound {
-                fills: 1,
-                occupancy: 3
-            }
-        );
-        assert_eq!(
-            cache.round(&[1]),
-            TtlRound {
-                fills: 0,
-                occupancy: 3
-            }
-        );
-        assert_eq!(
-            cache.round(&[2]),
-            TtlRound {
-                fills: 0,
-                occupancy: 2
-            }
-        );
-        assert_eq!(
-            cache.round(&[3]),
-            TtlRound {
-                fills: 1,
-                occupancy: 2
-            }
-        );
+        assert_eq!(cache.round(&[1, 1, 2]), TtlRound { fills: 2, occupancy: 2 });
+        assert_eq!(cache.round(&[2, 3]), TtlRound { fills: 1, occupancy: 3 });
+        assert_eq!(cache.round(&[1]), TtlRound { fills: 0, occupancy: 3 });
+        assert_eq!(cache.round(&[2]), TtlRound { fills: 0, occupancy: 2 });
+        assert_eq!(cache.round(&[3]), TtlRound { fills: 1, occupancy: 2 });
     }
 
     #[test]
     fn a_window_of_zero_forgets_at_once() {
         let mut cache = SlottedTtl::new(4, 0).unwrap();
         for _ in 0..3 {
-            assert_eq!(
-                cache.round(&[0, 0, 1]),
-                TtlRound {
-                    fills: 2,
-                    occupancy: 0
-                }
-            );
+            assert_eq!(cache.round(&[0, 0, 1]), TtlRound { fills: 2, occupancy: 0 });
         }
         assert_eq!(SlottedTtl::new(0, 1).unwrap_err().field(), "blocks");
     }
