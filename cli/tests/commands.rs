@@ -83,7 +83,7 @@ fn the_written_configuration_gives_the_same_design() {
 fn encode_follows_the_general_rule() {
     let positions = json(&["encode", "0x001", "--json"]);
     assert_eq!(positions[0]["tag"], 1);
-    assert_eq!(positions[0]["positions"][0], serde_json::json!({"index": 0b10_0000_100_0000, "bank": 32, "row": 64}));
+    assert_eq!(positions[0]["positions"][0], serde_json::json!({"index": 0b1_0000_0100_0000, "bank": 32, "row": 64}));
     for (sets, k, hash_rows) in [
         (&["--set", "hash_bits=256"][..], 4, 4),
         (&["--set", "hash_bits=1536"], 4, 24),

@@ -661,7 +661,7 @@ panics! {
     slice_beyond_the_end: "bits 2 .. 5 of a value of 4 bits (a_i)", |_m, a| a.bits(2, 3);
     element_beyond_the_end: "index 2 covers 2 ..= 2, but the bus (a_i) has 2 elements of 2 bits", |_m, a| a.elem(2, 2);
     elements_that_do_not_fit: "a bus of 4 bits (a_i) is not made of elements of 3 bits", |_m, a| a.elem(0, 3);
-    index_too_wide: "index of 3 bits for 4 elements", |_m, a| a.bit(&a.bits(0, 3));
+    index_too_wide: "index of 3 bits for 4 elements", |_m, a| a.bit(a.bits(0, 3));
     zext_that_cuts: "zext of 4 bits to 3", |_m, a| a.zext(3);
     loop_beyond_the_end: "index i + 1 covers 1 ..= 4, but the bus (a_i) has 4 elements of 1 bits", |m, a| {
         let y = m.output("y_o", 4, "value");

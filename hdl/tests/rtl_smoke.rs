@@ -52,7 +52,7 @@ fn top(opts: RtlOptions) -> Rc<Module> {
     m.comb_for("i", 4, |p, i| p.set(hits.bit(i), order.elem(i, 6).trunc(2).eq(&sel)));
     m.section("Storage");
     let mem = m.reg("mem_q", 20).no_reset().doc("five nibbles");
-    mem.at(&n5, 4).next_when(&hits.bit(0), d.bits(4, 4));
+    mem.at(&n5, 4).next_when(hits.bit(0), d.bits(4, 4));
     let ptr = m.reg("ptr_q", 3).reset(4);
     ptr.next_when(hits.reduce_or(), 0);
     ptr.next_when(sel.eq(2), &ptr + 1);
@@ -70,7 +70,7 @@ fn top(opts: RtlOptions) -> Rc<Module> {
     });
     let parts = [
         mem.elem(&n5, 4),
-        big.elem(&sel, 16).elem(&d.bits(30, 2), 4),
+        big.elem(&sel, 16).elem(d.bits(30, 2), 4),
         d.add_wide(&y).bits(29, 4),
         big.popcount().trunc(4),
         hits.onehot_mux(&d).trunc(4),

@@ -255,9 +255,9 @@ impl<B: Block> Model for BlockModel<B> {
             Late::Candidates(started) => *started |= self.inputs.get(input("start_i"), 0) != 0,
             Late::Reads { written, known, banks } => {
                 let (read, row) = (input("read_valid_i"), input("read_row_i"));
-                for e in 0..known.len() {
+                for (e, known) in known.iter_mut().enumerate() {
                     if self.inputs.get(read, e) != 0 {
-                        known[e] = written.contains(&(e % *banks, self.inputs.get(row, e)));
+                        *known = written.contains(&(e % *banks, self.inputs.get(row, e)));
                     }
                 }
                 // Only a write of every bit defines a row.

@@ -24,9 +24,10 @@ pub(super) fn module(c: &Context, users: u32) -> Built {
     let index_o = m.output("index_o", c.k * c.x, "the indices, position 0 in the low bits");
     let user_o = m.output("user_o", users, "payload of the caller");
 
-    let bases = base_hashes(&mut m, &tag, &hash);
-    let mut fields: Vec<Expr> = bases;
     let masked = c.config.mask_bits > 0;
+    let bases = base_hashes(&mut m, &tag, &hash, masked);
+    let count = bases.len();
+    let mut fields: Vec<Expr> = bases;
     if masked {
         fields.push(m.wire("mask", tag.resize(10)).doc("tag-mask bits"));
     }
@@ -64,7 +65,7 @@ pub(super) fn module(c: &Context, users: u32) -> Built {
         at += width;
         stage.bits(at - width, width)
     };
-    let bases: Vec<Expr> = hash.bases.iter().zip(&widths).map(|(_, w)| take(*w)).collect();
+    let bases: Vec<Expr> = widths[..count].iter().map(|w| take(*w)).collect();
     let mask = masked.then(|| take(10));
     m.assign(&user_o, take(users));
 
@@ -78,15 +79,17 @@ pub(super) fn module(c: &Context, users: u32) -> Built {
 }
 
 /// The base hashes of a tag: each bit the parity of its taps.
-fn base_hashes(m: &mut ModuleBuilder, tag: &Expr, hash: &HashMatrices) -> Vec<Expr> {
-    if hash.bases.is_empty() {
-        if tag.width() > 10 {
-            m.mark_unused(tag.bits(10, tag.width() - 10));
+fn base_hashes(m: &mut ModuleBuilder, tag: &Expr, hash: &HashMatrices, masked: bool) -> Vec<Expr> {
+    if hash.bases.is_empty() || hash.g_bits == 0 {
+        // Only the tag mask reads the tag, if there is one.
+        let read = if masked { tag.width().min(10) } else { 0 };
+        if tag.width() > read {
+            m.mark_unused(tag.bits(read, tag.width() - read));
         }
         return Vec::new();
     }
     let mut list = Vec::new();
-    for (j, base) in hash.bases.iter().enumerate().filter(|_| hash.g_bits > 0) {
+    for (j, base) in hash.bases.iter().enumerate() {
         let rows = base.taps.iter().enumerate().map(|(bit, &taps)| {
             let inverted = base.constant >> bit & 1 == 1;
             let taps: Vec<Expr> = (0..tag.width()).filter(|t| taps >> t & 1 == 1).map(|t| tag.bit(t)).collect();

@@ -73,7 +73,7 @@ pub(super) fn module(c: &Context) -> Built {
         let row = m.net(&name("rows"), list.len() as u32 * n).doc("row of each of these lookups");
         m.comb_for("p", list.len() as u32, |block, p| {
             let at = part.place.elem(p, part.place.width() / list.len() as u32);
-            block.set(row.elem(p, n), data.elem(&at.resize(index_width(data.width() / n)), n));
+            block.set(row.elem(p, n), data.elem(at.resize(index_width(data.width() / n)), n));
         });
         for (at, &p) in list.iter().enumerate() {
             granted[p as usize] = Some(part.taken.bit(at as u32));
@@ -96,7 +96,7 @@ pub(super) fn module(c: &Context) -> Built {
         (Some((debug_valid, debug_index)), Some((debug_ready_o, debug_valid_o, debug_row_o))) => {
             m.section("Debug reads of copy 0 take what lookups leave");
             let bank = m.wire("debug_bank", c.bank_of(&debug_index));
-            let ready = m.wire("debug_ready", !read_valid.bits(0, b).elem(&bank.trunc(bank.width()), 1));
+            let ready = m.wire("debug_ready", !read_valid.bits(0, b).elem(bank.trunc(bank.width()), 1));
             let take = m.wire("debug_take", &debug_valid & &ready);
             let at = m.reg("debug_bank_q", bank.width()).no_reset().doc("bank of the debug read");
             let live = m.reg("debug_valid_q", 1).doc("the debug read returns");

@@ -60,7 +60,7 @@ pub(super) fn module(c: &Context) -> Built {
     let probe = m.wire("probe", Expr::concat_lsb_first(fields.collect::<Vec<_>>())).doc("{deadline, slot, tag} of each offer");
     let width = c.t + c.l + c.tw;
     let chosen = m.net("chosen", n * width).doc("the probe each target takes");
-    m.comb_for("j", n, |b, j| b.set(chosen.elem(j, width), probe.elem(&push_requester_o.elem(j, c.s), width)));
+    m.comb_for("j", n, |b, j| b.set(chosen.elem(j, width), probe.elem(push_requester_o.elem(j, c.s), width)));
     m.comb_for("j", n, |b, j| {
         let chosen = chosen.elem(j, width);
         b.set(push_tag_o.elem(j, c.t), chosen.bits(0, c.t));

@@ -177,10 +177,10 @@ pub(crate) fn gaps(mut ranges: Vec<(u32, u32)>, width: u32) -> Vec<(u32, u32)> {
 
 /// `bit 3, bits 7:5`; empty for a whole signal.
 fn bits_text(ranges: &[(u32, u32)], width: u32) -> String {
-    if let [(0, w)] = ranges {
-        if *w == width {
-            return String::new();
-        }
+    if let [(0, w)] = ranges
+        && *w == width
+    {
+        return String::new();
     }
     let mut t: Vec<String> =
         ranges.iter().take(8).map(|&(lo, w)| if w == 1 { format!("bit {lo}") } else { format!("bits {}:{lo}", lo + w - 1) }).collect();
@@ -439,11 +439,11 @@ impl Checker<'_> {
     fn instances(&mut self) {
         for item in &self.b.items {
             let Item::Instance(i) = item else { continue };
-            if let Some(style) = i.module.reset_style {
-                if style != self.b.opts.reset {
-                    let text = format!("instance `{}` has reset style {style:?}, this module {:?}", i.name, self.b.opts.reset);
-                    self.error(i.loc, &text);
-                }
+            if let Some(style) = i.module.reset_style
+                && style != self.b.opts.reset
+            {
+                let text = format!("instance `{}` has reset style {style:?}, this module {:?}", i.name, self.b.opts.reset);
+                self.error(i.loc, &text);
             }
         }
     }

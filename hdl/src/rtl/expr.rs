@@ -587,12 +587,12 @@ impl Expr {
                     i.width()
                 );
                 let reach = 1u32 << i.width();
-                if reach <= count {
-                    if let Kind::Sel { base, dynamic, off } = self.kind() {
-                        let mut dynamic = dynamic.clone();
-                        dynamic.push((i, width));
-                        return Expr::new(width, Kind::Sel { base: base.clone(), dynamic, off: off.clone() });
-                    }
+                if reach <= count
+                    && let Kind::Sel { base, dynamic, off } = self.kind()
+                {
+                    let mut dynamic = dynamic.clone();
+                    dynamic.push((i, width));
+                    return Expr::new(width, Kind::Sel { base: base.clone(), dynamic, off: off.clone() });
                 }
                 let base = if reach > count { self.zext(reach * width) } else { self.clone() };
                 Expr::new(width, Kind::Sel { base, dynamic: vec![(i, width)], off: Affine::constant(0) })

@@ -39,17 +39,16 @@ pub(crate) fn target_signal(e: &Expr) -> &Rc<Signal> {
 
 /// Turns a target with an index that may run beyond the signal into a plain target and its guard.
 pub(crate) fn guard_target(e: &Expr) -> (Expr, Option<Expr>) {
-    if let Kind::Sel { base, dynamic, off } = e.kind() {
-        if let (Kind::Concat(parts), [(idx, stride)]) = (base.kind(), &dynamic[..]) {
-            if let [pad, sig] = &parts[..] {
-                if pad.as_lit().is_some_and(Bits::is_zero) && sig.as_signal().is_some() {
-                    let count = sig.width() / stride;
-                    let kind = Kind::Sel { base: sig.clone(), dynamic: dynamic.clone(), off: off.clone() };
-                    let target = if count == 1 { sig.bits(0, e.width()) } else { Expr::new(e.width(), kind) };
-                    return (target, Some(idx.lt(count)));
-                }
-            }
-        }
+    if let Kind::Sel { base, dynamic, off } = e.kind()
+        && let (Kind::Concat(parts), [(idx, stride)]) = (base.kind(), &dynamic[..])
+        && let [pad, sig] = &parts[..]
+        && pad.as_lit().is_some_and(Bits::is_zero)
+        && sig.as_signal().is_some()
+    {
+        let count = sig.width() / stride;
+        let kind = Kind::Sel { base: sig.clone(), dynamic: dynamic.clone(), off: off.clone() };
+        let target = if count == 1 { sig.bits(0, e.width()) } else { Expr::new(e.width(), kind) };
+        return (target, Some(idx.lt(count)));
     }
     (e.clone(), None)
 }

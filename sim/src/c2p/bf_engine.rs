@@ -214,7 +214,7 @@ mod tests {
         let encoder = Encoder::new(&config(&["banks=1024"]));
         assert_eq!(encoder.encode(1)[0], 512 << encoder.sizes.rw | 4);
         let encoder = Encoder::new(&config(&["hashes=0"]));
-        assert_eq!((encoder.encode(3)[0], encoder.sizes.k), (0b110000_0000, 1));
+        assert_eq!((encoder.encode(3)[0], encoder.sizes.k), (0b11_0000_0000, 1));
     }
 
     /// (ready, result) of each cycle, when `offers` are the cycles with a valid tag; the payload is the cycle.

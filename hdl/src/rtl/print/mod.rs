@@ -338,12 +338,12 @@ impl<'a> Printer<'a> {
         self.blank();
         self.out.push_str("`ifdef FORMAL\n");
         for item in &b.items {
-            if let Item::Wire(s, e, _) = item {
-                if self.formal.contains(&s.id) {
-                    self.base = base_name(&s.name);
-                    let doc = s.doc.borrow().clone();
-                    self.driver(&s.name, e, Some(s.width), &doc);
-                }
+            if let Item::Wire(s, e, _) = item
+                && self.formal.contains(&s.id)
+            {
+                self.base = base_name(&s.name);
+                let doc = s.doc.borrow().clone();
+                self.driver(&s.name, e, Some(s.width), &doc);
             }
         }
         let mut lines = Vec::new();
