@@ -66,6 +66,7 @@ pub struct ModuleBuilder {
     pub(crate) purpose: String,
     pub(crate) latency: String,
     pub(crate) notes: Vec<(String, String)>,
+    pub(crate) no_inline: bool,
     pub(crate) signals: Vec<Rc<Signal>>,
     pub(crate) items: Vec<Item>,
     pub(crate) properties: Vec<Property>,
@@ -233,6 +234,7 @@ impl ModuleBuilder {
             purpose: String::new(),
             latency: String::new(),
             notes: vec![],
+            no_inline: false,
             signals: vec![],
             items: vec![],
             properties: vec![],
@@ -257,6 +259,12 @@ impl ModuleBuilder {
     /// When outputs answer inputs: a paragraph of the file header.
     pub fn latency(&mut self, text: &str) -> &mut Self {
         text.clone_into(&mut self.latency);
+        self
+    }
+
+    /// Tells Verilator to compile the module once instead of once per instance, for modules with many instances (a comment to other tools).
+    pub fn no_inline(&mut self) -> &mut Self {
+        self.no_inline = true;
         self
     }
 
