@@ -165,8 +165,9 @@ impl Ctx<'_> {
             }
             R::Unary(op, a) => {
                 let a = self.build(a);
-                match op % 5 {
+                match op % 6 {
                     0 => a.popcount(),
+                    5 => a.highest_one(),
                     1 => a.lowest_one(),
                     2 => a.priority_encode(),
                     3 => a.onehot_to_bin(),

@@ -110,7 +110,7 @@ fn reads_into(e: &Expr, at: Option<(&LoopVar, u32)>, seen: &mut HashSet<*const N
         }
         _ => {}
     }
-    if Rc::strong_count(&e.0) > 1 && !seen.insert(Rc::as_ptr(&e.0)) {
+    if e.is_worth_noting() && !seen.insert(Rc::as_ptr(&e.0)) {
         return;
     }
     e.kind().for_each_child(&mut |c| reads_into(c, at, seen, out));
@@ -132,7 +132,7 @@ fn used_bits(e: &Expr, used: &mut [Vec<(u32, u32)>], seen: &mut HashSet<*const N
         }
         _ => {}
     }
-    if Rc::strong_count(&e.0) > 1 && !seen.insert(Rc::as_ptr(&e.0)) {
+    if e.is_worth_noting() && !seen.insert(Rc::as_ptr(&e.0)) {
         return;
     }
     e.kind().for_each_child(&mut |c| used_bits(c, used, seen));
@@ -367,7 +367,7 @@ impl Checker<'_> {
             }
             return;
         }
-        if !e.0.loopy && Rc::strong_count(&e.0) > 1 && !seen.insert(Rc::as_ptr(&e.0)) {
+        if !e.0.loopy && e.is_worth_noting() && !seen.insert(Rc::as_ptr(&e.0)) {
             return;
         }
         let unknown = |v: &LoopVar| !vars.iter().any(|w| w.same(v));
@@ -382,11 +382,7 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        let mut children = Vec::new();
-        e.kind().for_each_child(&mut |c| children.push(c.clone()));
-        for c in children {
-            self.scope(&c, vars, loc, seen);
-        }
+        e.kind().for_each_child(&mut |c| self.scope(c, vars, loc, seen));
     }
 
     // ---------------------------------------------------------------- registers and instances

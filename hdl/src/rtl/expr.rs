@@ -256,6 +256,11 @@ impl Expr {
         &self.0.kind
     }
 
+    /// True if a walk should remember that it was here: expressions that are shared and not trivial.
+    pub(crate) fn is_worth_noting(&self) -> bool {
+        self.0.size > 6 && Rc::strong_count(&self.0) > 1
+    }
+
     pub(crate) fn as_signal(&self) -> Option<&Rc<Signal>> {
         match self.kind() {
             Kind::Sig(s) => Some(s),
@@ -675,7 +680,7 @@ impl Expr {
 
     /// 1 if the value is zero.
     pub fn is_zero(&self) -> Expr {
-        !self.reduce_or()
+        if self.width() == 1 { !self } else { self.eq(0) }
     }
 
     /// Number of set bits, in [`value_width`]`(width)` bits.
@@ -698,6 +703,19 @@ impl Expr {
             return self.clone();
         }
         self & (!self + 1)
+    }
+
+    /// Keeps only the highest set bit.
+    #[track_caller]
+    pub fn highest_one(&self) -> Expr {
+        // Fills every position below a set bit, in steps of doubling distance.
+        let mut filled = self.clone();
+        let mut step = 1;
+        while step < self.width() {
+            filled = &filled | &filled.shr_const(step);
+            step *= 2;
+        }
+        &filled & &!filled.shr_const(1)
     }
 
     /// Index of the lowest set bit (0 if there is none), in [`index_width`]`(width)` bits.

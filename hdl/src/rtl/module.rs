@@ -68,6 +68,7 @@ pub struct ModuleBuilder {
     /// Verilator keeps the module apart.
     pub(crate) repeated: bool,
     pub(crate) notes: Vec<(String, String)>,
+    pub(crate) no_inline: bool,
     pub(crate) signals: Vec<Rc<Signal>>,
     pub(crate) items: Vec<Item>,
     pub(crate) properties: Vec<Property>,
@@ -222,6 +223,7 @@ impl ModuleBuilder {
             latency: String::new(),
             repeated: false,
             notes: vec![],
+            no_inline: false,
             signals: vec![],
             items: vec![],
             properties: vec![],
@@ -253,6 +255,12 @@ impl ModuleBuilder {
     /// When outputs answer inputs: a paragraph of the file header.
     pub fn latency(&mut self, text: &str) -> &mut Self {
         text.clone_into(&mut self.latency);
+        self
+    }
+
+    /// Tells Verilator to compile the module once instead of once per instance, for modules with many instances (a comment to other tools).
+    pub fn no_inline(&mut self) -> &mut Self {
+        self.no_inline = true;
         self
     }
 

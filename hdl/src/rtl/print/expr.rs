@@ -36,6 +36,9 @@ impl Printer<'_> {
 
     /// Text and whether it is safe as an operand without parentheses.
     fn expr(&mut self, e: &Expr) -> (String, bool) {
+        if e.0.size <= 2 {
+            return self.expr_inner(e);
+        }
         let node = Rc::as_ptr(&e.0);
         if let Some(n) = self.made_for(e) {
             self.note_use(&n, None);

@@ -7,7 +7,7 @@ use super::super::module::{Instance, Item};
 use super::super::options::ResetStyle;
 use super::super::signal::{SigKind, Signal};
 use super::expr::is_block;
-use super::text::{WRAP, base_name, comment_into, lit_text, range_text, typed};
+use super::text::{WRAP, base_name, comment_into, lit_text, range_text, table_text, typed};
 use super::{Made, Printer, Scope};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -97,8 +97,11 @@ impl Printer<'_> {
                 self.driver(&s.name, e, Some(s.width), &doc);
             }
             Item::LocalParam(s) => {
-                let value = s.value.borrow().as_ref().map(lit_text).unwrap_or_default();
-                self.documented(&format!("{}{} = {value};", typed("localparam", s.width), s.name), &s.doc.borrow());
+                let value = s.value.borrow().as_ref().map(table_text).unwrap_or_default();
+                self.documented(
+                    &format!("{}{} = {value};", typed("localparam", s.width), s.name),
+                    &s.doc.borrow(),
+                );
             }
             Item::Assign(t, v, _) => {
                 self.base_from(t);

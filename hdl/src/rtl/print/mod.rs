@@ -17,10 +17,10 @@ use super::process::targets;
 use super::signal::{SigKind, Signal};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
-use text::{base_name, comment_into, lit_text, range_text, typed, wrap_into};
+use text::{base_name, comment_into, range_text, table_text, typed, wrap_into};
 
 /// Shared expressions larger than this become a wire.
-const SHARE_SIZE: u32 = 6;
+const SHARE_SIZE: u32 = 5;
 
 /// Wires that the printer makes, by name: width and the parts that are used (`None` is everything).
 #[derive(Default)]
@@ -266,7 +266,7 @@ impl<'a> Printer<'a> {
         if !params.is_empty() {
             self.out.push_str(" #(\n");
             for (k, p) in params.iter().enumerate() {
-                let v = p.value.borrow().as_ref().map(lit_text).unwrap_or_default();
+                let v = p.value.borrow().as_ref().map(table_text).unwrap_or_default();
                 comment_into(&mut self.out, 4, &p.doc.borrow());
                 let sep = if k + 1 == params.len() { "" } else { "," };
                 self.line(4, &format!("{}{} = {v}{sep}", typed("parameter", p.width), p.name));
@@ -289,10 +289,11 @@ impl<'a> Printer<'a> {
             let doc = p.doc.borrow().replace('\n', " ");
             self.out.push_str(&format!("    {dir}{gap} {name:nw$}  // {doc}\n"));
         }
-        self.out.push_str(");\n\n");
-        if b.repeated {
-            self.out.push_str("    /* verilator no_inline_module */\n\n");
+        self.out.push_str(");\n");
+        if b.no_inline {
+            self.out.push_str("    /* verilator no_inline_module */\n");
         }
+        self.out.push('\n');
     }
 
     /// Sinks for what the module has but does not need: bits of wires that the printer made, and clock and reset of a block whose size needs no state.

@@ -43,6 +43,12 @@ pub(super) fn mask_text(b: &Bits) -> String {
     format!("{w}'b{digits}")
 }
 
+/// A value of many bits whose parts matter: hexadecimal.
+pub(super) fn table_text(b: &Bits) -> String {
+    let w = b.width();
+    if w <= 8 || w > 128 || b.is_zero() || b.is_ones() { lit_text(b) } else { format!("{w}'h{}", b.to_hex()) }
+}
+
 pub(super) fn range_text(width: u32) -> String {
     if width == 1 { String::new() } else { format!("[{}:0]", width - 1) }
 }
@@ -69,21 +75,36 @@ pub(super) fn wrap_into(out: &mut String, indent: usize, text: &str, prefix: &st
             _ => (code, ""),
         };
         out.push_str(&start);
-        let mut col = start.len();
+        let (mut col, mut line_start) = (start.len(), out.len());
+        let mut comma = None;
         for (i, word) in code.split(' ').enumerate() {
-            if i > 0 {
-                if col + 1 + word.len() > WRAP {
-                    out.push('\n');
-                    out.push_str(&start);
-                    out.push_str(hang);
-                    col = start.len() + hang.len();
-                } else {
+            if i > 0 && col + 1 + word.len() > WRAP {
+                // Lists break between their elements if that does not leave the line half empty.
+                let rest = match comma {
+                    Some(at) if prefix.is_empty() && at > line_start + WRAP / 3 => out.split_off(at),
+                    _ => String::new(),
+                };
+                out.push('\n');
+                out.push_str(&start);
+                out.push_str(hang);
+                line_start = out.len();
+                let rest = rest.trim_start();
+                out.push_str(rest);
+                col = start.len() + hang.len() + rest.len();
+                if !rest.is_empty() {
                     out.push(' ');
                     col += 1;
                 }
+                comma = None;
+            } else if i > 0 {
+                out.push(' ');
+                col += 1;
             }
             out.push_str(word);
             col += word.len();
+            if word.ends_with(',') {
+                comma = Some(out.len());
+            }
         }
         out.push_str(tail);
         out.push('\n');

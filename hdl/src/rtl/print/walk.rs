@@ -31,7 +31,7 @@ fn finds(e: &Expr, what: &mut dyn FnMut(&Expr) -> bool, seen: &mut HashSet<*cons
     if what(e) {
         return true;
     }
-    if Rc::strong_count(&e.0) > 1 && !seen.insert(Rc::as_ptr(&e.0)) {
+    if e.is_worth_noting() && !seen.insert(Rc::as_ptr(&e.0)) {
         return false;
     }
     let mut found = false;
