@@ -69,6 +69,16 @@ fn broken_instructions() {
         ),
         (
             5,
+            "00a0 ffffffff 0 EXIT 0 0 0xyz",
+            "found `0xyz`, expected an immediate",
+        ),
+        (
+            6,
+            "00a0 ffffffff 0 EXIT 0 0 1 --2 NoVal",
+            "found `--2`, expected an immediate",
+        ),
+        (
+            5,
             "00a0 ffffffff 0 EXIT 0 0 1 2",
             "found `2`, expected the end of the line (tracer version 5)",
         ),
@@ -375,6 +385,13 @@ fn broken_heads() {
 
 #[test]
 fn messages_stay_short_and_printable() {
+    for (length, shown) in [(60, "x".repeat(60)), (61, format!("{}…", "x".repeat(60)))] {
+        let message = error_of_instruction(3, &"x".repeat(length));
+        assert_eq!(
+            message,
+            format!("t.traceg:18: found `{shown}`, expected a hexadecimal PC")
+        );
+    }
     let line = format!("00a0 ffffffff 0 \u{1b}[2J{} 0 0", "é".repeat(10_000));
     let message = error_of_instruction(3, &line);
     assert!(message.len() < 250, "{message}");
