@@ -180,6 +180,8 @@ fn source_lines_are_skipped_when_lineinfo_is_on() {
     assert_eq!(accesses(&try_partial(&on).unwrap())[0].pc, 0xa0);
     let off = text.replace("\n#traces", "\n-enable lineinfo = 0\n#traces");
     assert!(try_partial(&off).is_err());
+    let without = off.replace("123 00a0", "00a0");
+    assert_eq!(accesses(&try_partial(&without).unwrap())[0].pc, 0xa0);
 }
 
 #[test]

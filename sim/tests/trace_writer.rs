@@ -248,3 +248,55 @@ fn events_out_of_order_are_refused() {
     let error = writer.finish().unwrap_err().to_string();
     assert_eq!(error, "cannot write the end of the trace: the kernel did not end");
 }
+
+#[test]
+fn addresses_take_the_shortest_mode() {
+    let parameters = WorkloadParameters {
+        sms: 1,
+        scale: 0.01,
+        ..WorkloadParameters::default()
+    };
+    let events = normal(Workload::VectorAdd.events(parameters).unwrap());
+    let Event::Access(load) = &events[2] else {
+        panic!()
+    };
+    let text = |mask: u32, addresses: [u64; WARP_SIZE]| {
+        let Event::KernelBegin(kernel) = &events[0] else {
+            panic!()
+        };
+        let mut writer = TraceWriter::new(Vec::new(), kernel).unwrap();
+        let access = Event::Access(WarpAccess {
+            mask,
+            addresses,
+            instructions_before: 0,
+            ..load.clone()
+        });
+        for event in [
+            &events[1],
+            &access,
+            &Event::BlockEnd {
+                warps: 1,
+                instructions: 1,
+            },
+            &Event::KernelEnd,
+        ] {
+            writer.event(event).unwrap();
+        }
+        let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+        let line = text.lines().find(|line| line.starts_with("00a0")).unwrap();
+        line.split_once("LDG.E 1 R2 4 ").unwrap().1.to_owned()
+    };
+    let stride = std::array::from_fn(|lane| 0x1000 + 4 * lane as u64);
+    assert_eq!(text(u32::MAX, stride), "1 0x1000 4 0 ");
+    assert_eq!(text(0xf0, stride), "1 0x1010 4 0 ");
+    assert_eq!(text(0b101, stride), "2 0x1000 8 0 ");
+    assert_eq!(text(0b100, stride), "2 0x1008 0 ");
+    assert_eq!(text(0, stride), "1 0x0 0 0 ");
+    let uneven = std::array::from_fn(|lane| 0x1000 - (lane * lane) as u64);
+    assert_eq!(text(0b111, uneven), "2 0x1000 -1 -3 0 ");
+    let far = std::array::from_fn(|lane| if lane == 0 { 0 } else { u64::MAX - 4 });
+    assert_eq!(
+        text(0b11, far),
+        "0 0x0000000000000000 0xfffffffffffffffb 0 "
+    );
+}
