@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use l1forge_sim::pascal::InputError;
-use l1forge_sim::pascal::device::{Cell, Contrast, FamilyKey, LoadPath, Model, RunResult, RunSpec, StandIn, Study, StudyReport, contrasts};
+use l1forge_sim::pascal::device::{
+    Cell, Comparison, Contrast, FamilyKey, LoadPath, Model, RunResult, RunSpec, StandIn, Study,
+    StudyReport, contrasts,
+};
 use l1forge_sim::pascal::plot::{Chart, Series};
 use l1forge_sim::pascal::predict::{Anchor, Assumptions, Calibration, EtaInterpolation, Options, Query};
 use serde_json::{Value, json};
@@ -480,15 +483,19 @@ fn held_out_chart(study: &Study, found: &StudyReport) -> Result<Chart, InputErro
             let scans = (longest as f64).powf(f64::from(i) / 60.0);
             line.push((scans, found.calibration.predict(&query(scans))?.k));
         }
+        let of_line =
+            |row: &&Comparison| (row.family, row.blocks, row.compute) == (family, blocks, compute);
+        let measured = found.comparisons.iter().filter(of_line);
+        let marks = measured
+            .flat_map(|row| row.measured.iter().map(|&k| (row.scans as f64, k)))
+            .collect();
+        let colour_of = Some(series.len());
         series.push(Series::line(format!("m = {compute}, predicted"), line));
+        series.push(Series {
+            colour_of,
+            ..Series::marks(format!("m = {compute}, measured"), marks)
+        });
     }
-    let mut marks = Vec::new();
-    for row in &found.comparisons {
-        if row.family == family && row.blocks == blocks && study.held_out_compute.iter().step_by(2).any(|m| *m == row.compute) {
-            marks.extend(row.measured.iter().map(|&k| (row.scans as f64, k)));
-        }
-    }
-    series.push(Series::marks("measured", marks));
     Ok(Chart {
         title: format!("Held-out compute values, {}, {}, N = {blocks}", study.device.name, family_name(family)),
         x_label: "scans W".to_string(),
@@ -502,7 +509,7 @@ fn held_out_chart(study: &Study, found: &StudyReport) -> Result<Chart, InputErro
 /// Predicted over measured K of every held-out run.
 fn scatter_chart(study: &Study, found: &StudyReport) -> Chart {
     let points = |index: usize| -> Vec<(f64, f64)> {
-        let of = |row: &l1forge_sim::pascal::device::Comparison| {
+        let of = |row: &Comparison| {
             let predicted = row.predicted[index];
             row.measured.iter().map(move |&measured| (measured, predicted)).collect::<Vec<_>>()
         };

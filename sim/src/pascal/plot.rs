@@ -15,17 +15,31 @@ pub struct Series {
     pub marked: bool,
     /// Whether the points are joined.
     pub joined: bool,
+    /// Draw it in the colour of the series at this place instead of its own.
+    pub colour_of: Option<usize>,
 }
 
 impl Series {
     /// A line without marks.
     pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.into(), points, marked: false, joined: true }
+        Self {
+            name: name.into(),
+            points,
+            marked: false,
+            joined: true,
+            colour_of: None,
+        }
     }
 
     /// Marks without a line.
     pub fn marks(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.into(), points, marked: true, joined: false }
+        Self {
+            name: name.into(),
+            points,
+            marked: true,
+            joined: false,
+            colour_of: None,
+        }
     }
 
     /// A step function: each value holds up to the next point.
@@ -128,7 +142,7 @@ impl Chart {
             .draw()
             .map_err(|e| text(&e))?;
         for (i, series) in self.series.iter().enumerate() {
-            let colour = COLOURS[i % COLOURS.len()];
+            let colour = COLOURS[series.colour_of.unwrap_or(i) % COLOURS.len()];
             let marked = series.marked;
             if series.joined {
                 let line = LineSeries::new(series.points.iter().copied(), colour.stroke_width(2));
@@ -148,7 +162,7 @@ impl Chart {
         }
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
+            .position(self.legend())
             .background_style(WHITE.mix(0.85))
             .border_style(RGBColor(200, 200, 200))
             .label_font(("sans-serif", 13))
@@ -156,6 +170,26 @@ impl Chart {
             .map_err(|e| text(&e))?;
         root.present().map_err(|e| text(&e))?;
         Ok(())
+    }
+}
+
+impl Chart {
+    /// The upper corner with more room: the right one if the lines fall.
+    fn legend(&self) -> SeriesLabelPosition {
+        let joined = || self.series.iter().filter(|series| series.joined);
+        let first: f64 = joined()
+            .filter_map(|series| series.points.first())
+            .map(|point| point.1)
+            .sum();
+        let last: f64 = joined()
+            .filter_map(|series| series.points.last())
+            .map(|point| point.1)
+            .sum();
+        if first > last {
+            SeriesLabelPosition::UpperRight
+        } else {
+            SeriesLabelPosition::UpperLeft
+        }
     }
 }
 
