@@ -25,11 +25,9 @@ fn leaf(opts: RtlOptions) -> Rc<Module> {
 fn top(opts: RtlOptions) -> Rc<Module> {
     let leaf = leaf(opts);
     let mut m = opts.module("everything");
-    m.purpose(
-        "One of each construct of the builder, to see that every linter accepts it without a word.",
-    )
-    .latency("none worth a promise")
-    .note("LEAVES", "4, instances of leaf");
+    m.purpose("One of each construct of the builder, to see that every linter accepts it without a word.")
+        .latency("none worth a promise")
+        .note("LEAVES", "4, instances of leaf");
     m.no_inline().clock_reset();
     let order = m.param("ORDER", Bits::pack(6, [3, 1, 2, 0]), "order of the leaves");
     let d = m.input("d_i", 32, "four bytes");

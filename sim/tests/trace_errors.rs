@@ -15,91 +15,23 @@ fn error_of_instruction(version: u8, line: &str) -> String {
 #[test]
 fn broken_instructions() {
     for (version, line, message) in [
-        (
-            3,
-            "zz ffffffff 0 EXIT 0 0",
-            "found `zz`, expected a hexadecimal PC",
-        ),
-        (
-            3,
-            "00a0 1ffffffff 0 EXIT 0 0",
-            "found the active mask 0x1ffffffff, expected a hexadecimal active mask of 32 bits",
-        ),
-        (
-            3,
-            "00a0 ffffffff x EXIT 0 0",
-            "found `x`, expected the number of destination registers",
-        ),
-        (
-            3,
-            "00a0 ffffffff 2 R1 EXIT 0 0",
-            "found `EXIT`, expected a destination register",
-        ),
-        (
-            3,
-            "00a0 ffffffff 1 7 EXIT 0 0",
-            "found `7`, expected a destination register",
-        ),
-        (
-            3,
-            "00a0 ffffffff 0 exit 0 0",
-            "found `exit`, expected an opcode",
-        ),
-        (
-            3,
-            "00a0 ffffffff 0 EXIT 1 0",
-            "found `0`, expected a source register",
-        ),
-        (
-            3,
-            "00a0 ffffffff 0 EXIT 0",
-            "found the end of the line, expected the access width in bytes, 0 for none",
-        ),
-        (
-            3,
-            "00a0 ffffffff 0 EXIT 0 0 0",
-            "found `0`, expected the end of the line (tracer version 3)",
-        ),
-        (
-            5,
-            "00a0 ffffffff 0 EXIT 0 0",
-            "found the end of the line, expected an immediate",
-        ),
-        (
-            5,
-            "00a0 ffffffff 0 EXIT 0 0 0xyz",
-            "found `0xyz`, expected an immediate",
-        ),
-        (
-            6,
-            "00a0 ffffffff 0 EXIT 0 0 1 --2 NoVal",
-            "found `--2`, expected an immediate",
-        ),
-        (
-            5,
-            "00a0 ffffffff 0 EXIT 0 0 1 2",
-            "found `2`, expected the end of the line (tracer version 5)",
-        ),
-        (
-            6,
-            "00a0 ffffffff 0 EXIT 0 0 1 2 Nova",
-            "found `Nova`, expected `NoVal` or `Val`",
-        ),
-        (
-            3,
-            "00a0 00000001 0 LDG 0 4 3 0x10",
-            "found `3`, expected an address mode, 0 to 2",
-        ),
-        (
-            3,
-            "00a0 00000003 0 LDG 0 4 0 0x10",
-            "found the end of the line, expected the hexadecimal address of each active lane",
-        ),
-        (
-            3,
-            "00a0 00000003 0 LDG 0 4 2 0x10 0x4",
-            "found `0x4`, expected a decimal delta for each active lane but the first",
-        ),
+        (3, "zz ffffffff 0 EXIT 0 0", "found `zz`, expected a hexadecimal PC"),
+        (3, "00a0 1ffffffff 0 EXIT 0 0", "found the active mask 0x1ffffffff, expected a hexadecimal active mask of 32 bits"),
+        (3, "00a0 ffffffff x EXIT 0 0", "found `x`, expected the number of destination registers"),
+        (3, "00a0 ffffffff 2 R1 EXIT 0 0", "found `EXIT`, expected a destination register"),
+        (3, "00a0 ffffffff 1 7 EXIT 0 0", "found `7`, expected a destination register"),
+        (3, "00a0 ffffffff 0 exit 0 0", "found `exit`, expected an opcode"),
+        (3, "00a0 ffffffff 0 EXIT 1 0", "found `0`, expected a source register"),
+        (3, "00a0 ffffffff 0 EXIT 0", "found the end of the line, expected the access width in bytes, 0 for none"),
+        (3, "00a0 ffffffff 0 EXIT 0 0 0", "found `0`, expected the end of the line (tracer version 3)"),
+        (5, "00a0 ffffffff 0 EXIT 0 0", "found the end of the line, expected an immediate"),
+        (5, "00a0 ffffffff 0 EXIT 0 0 0xyz", "found `0xyz`, expected an immediate"),
+        (6, "00a0 ffffffff 0 EXIT 0 0 1 --2 NoVal", "found `--2`, expected an immediate"),
+        (5, "00a0 ffffffff 0 EXIT 0 0 1 2", "found `2`, expected the end of the line (tracer version 5)"),
+        (6, "00a0 ffffffff 0 EXIT 0 0 1 2 Nova", "found `Nova`, expected `NoVal` or `Val`"),
+        (3, "00a0 00000001 0 LDG 0 4 3 0x10", "found `3`, expected an address mode, 0 to 2"),
+        (3, "00a0 00000003 0 LDG 0 4 0 0x10", "found the end of the line, expected the hexadecimal address of each active lane"),
+        (3, "00a0 00000003 0 LDG 0 4 2 0x10 0x4", "found `0x4`, expected a decimal delta for each active lane but the first"),
         (
             3,
             "00a0 00000005 0 LDG 0 4 1 0x10 4",
@@ -206,10 +138,7 @@ fn broken_heads() {
 fn messages_stay_short_and_printable() {
     for (length, shown) in [(60, "x".repeat(60)), (61, format!("{}…", "x".repeat(60)))] {
         let message = error_of_instruction(3, &"x".repeat(length));
-        assert_eq!(
-            message,
-            format!("t.traceg:18: found `{shown}`, expected a hexadecimal PC")
-        );
+        assert_eq!(message, format!("t.traceg:18: found `{shown}`, expected a hexadecimal PC"));
     }
     let line = format!("00a0 ffffffff 0 \u{1b}[2J{} 0 0", "é".repeat(10_000));
     let message = error_of_instruction(3, &line);

@@ -251,35 +251,14 @@ fn events_out_of_order_are_refused() {
 
 #[test]
 fn addresses_take_the_shortest_mode() {
-    let parameters = WorkloadParameters {
-        sms: 1,
-        scale: 0.01,
-        ..WorkloadParameters::default()
-    };
+    let parameters = WorkloadParameters { sms: 1, scale: 0.01, ..WorkloadParameters::default() };
     let events = normal(Workload::VectorAdd.events(parameters).unwrap());
-    let Event::Access(load) = &events[2] else {
-        panic!()
-    };
+    let Event::Access(load) = &events[2] else { panic!() };
     let text = |mask: u32, addresses: [u64; WARP_SIZE]| {
-        let Event::KernelBegin(kernel) = &events[0] else {
-            panic!()
-        };
+        let Event::KernelBegin(kernel) = &events[0] else { panic!() };
         let mut writer = TraceWriter::new(Vec::new(), kernel).unwrap();
-        let access = Event::Access(WarpAccess {
-            mask,
-            addresses,
-            instructions_before: 0,
-            ..load.clone()
-        });
-        for event in [
-            &events[1],
-            &access,
-            &Event::BlockEnd {
-                warps: 1,
-                instructions: 1,
-            },
-            &Event::KernelEnd,
-        ] {
+        let access = Event::Access(WarpAccess { mask, addresses, instructions_before: 0, ..load.clone() });
+        for event in [&events[1], &access, &Event::BlockEnd { warps: 1, instructions: 1 }, &Event::KernelEnd] {
             writer.event(event).unwrap();
         }
         let text = String::from_utf8(writer.finish().unwrap()).unwrap();
@@ -295,8 +274,5 @@ fn addresses_take_the_shortest_mode() {
     let uneven = std::array::from_fn(|lane| 0x1000 - (lane * lane) as u64);
     assert_eq!(text(0b111, uneven), "2 0x1000 -1 -3 0 ");
     let far = std::array::from_fn(|lane| if lane == 0 { 0 } else { u64::MAX - 4 });
-    assert_eq!(
-        text(0b11, far),
-        "0 0x0000000000000000 0xfffffffffffffffb 0 "
-    );
+    assert_eq!(text(0b11, far), "0 0x0000000000000000 0xfffffffffffffffb 0 ");
 }

@@ -256,18 +256,14 @@ fn checksum(workload: Workload) -> u64 {
             _ => {}
         }
     }
-    numbers.iter().fold(0xcbf2_9ce4_8422_2325, |hash, number| {
-        (hash ^ number).wrapping_mul(0x100_0000_01b3)
-    })
+    numbers.iter().fold(0xcbf2_9ce4_8422_2325, |hash, number| (hash ^ number).wrapping_mul(0x100_0000_01b3))
 }
 
 /// Results of runs with a seed are quoted; the events behind them must not change by accident, not even when the random
 /// number generator is updated. Change the numbers only on purpose, and say so in the release notes.
 #[test]
 fn events_are_frozen() {
-    let sums: Vec<String> = Workload::ALL
-        .map(|w| format!("{w} {:016x}", checksum(w)))
-        .into();
+    let sums: Vec<String> = Workload::ALL.map(|w| format!("{w} {:016x}", checksum(w))).into();
     assert_eq!(
         sums,
         [

@@ -7,8 +7,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use l1forge_sim::pascal::InputError;
 use l1forge_sim::pascal::device::{
-    Cell, Comparison, Contrast, FamilyKey, LoadPath, Model, RunResult, RunSpec, StandIn, Study,
-    StudyReport, contrasts,
+    Cell, Comparison, Contrast, FamilyKey, LoadPath, Model, RunResult, RunSpec, StandIn, Study, StudyReport, contrasts,
 };
 use l1forge_sim::pascal::plot::{Chart, Series};
 use l1forge_sim::pascal::predict::{Anchor, Assumptions, Calibration, EtaInterpolation, Options, Query};
@@ -483,18 +482,12 @@ fn held_out_chart(study: &Study, found: &StudyReport) -> Result<Chart, InputErro
             let scans = (longest as f64).powf(f64::from(i) / 60.0);
             line.push((scans, found.calibration.predict(&query(scans))?.k));
         }
-        let of_line =
-            |row: &&Comparison| (row.family, row.blocks, row.compute) == (family, blocks, compute);
+        let of_line = |row: &&Comparison| (row.family, row.blocks, row.compute) == (family, blocks, compute);
         let measured = found.comparisons.iter().filter(of_line);
-        let marks = measured
-            .flat_map(|row| row.measured.iter().map(|&k| (row.scans as f64, k)))
-            .collect();
+        let marks = measured.flat_map(|row| row.measured.iter().map(|&k| (row.scans as f64, k))).collect();
         let colour_of = Some(series.len());
         series.push(Series::line(format!("m = {compute}, predicted"), line));
-        series.push(Series {
-            colour_of,
-            ..Series::marks(format!("m = {compute}, measured"), marks)
-        });
+        series.push(Series { colour_of, ..Series::marks(format!("m = {compute}, measured"), marks) });
     }
     Ok(Chart {
         title: format!("Held-out compute values, {}, {}, N = {blocks}", study.device.name, family_name(family)),

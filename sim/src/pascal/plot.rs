@@ -22,24 +22,12 @@ pub struct Series {
 impl Series {
     /// A line without marks.
     pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self {
-            name: name.into(),
-            points,
-            marked: false,
-            joined: true,
-            colour_of: None,
-        }
+        Self { name: name.into(), points, marked: false, joined: true, colour_of: None }
     }
 
     /// Marks without a line.
     pub fn marks(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self {
-            name: name.into(),
-            points,
-            marked: true,
-            joined: false,
-            colour_of: None,
-        }
+        Self { name: name.into(), points, marked: true, joined: false, colour_of: None }
     }
 
     /// A step function: each value holds up to the next point.
@@ -177,19 +165,9 @@ impl Chart {
     /// The upper corner with more room: the right one if the lines fall.
     fn legend(&self) -> SeriesLabelPosition {
         let joined = || self.series.iter().filter(|series| series.joined);
-        let first: f64 = joined()
-            .filter_map(|series| series.points.first())
-            .map(|point| point.1)
-            .sum();
-        let last: f64 = joined()
-            .filter_map(|series| series.points.last())
-            .map(|point| point.1)
-            .sum();
-        if first > last {
-            SeriesLabelPosition::UpperRight
-        } else {
-            SeriesLabelPosition::UpperLeft
-        }
+        let first: f64 = joined().filter_map(|series| series.points.first()).map(|point| point.1).sum();
+        let last: f64 = joined().filter_map(|series| series.points.last()).map(|point| point.1).sum();
+        if first > last { SeriesLabelPosition::UpperRight } else { SeriesLabelPosition::UpperLeft }
     }
 }
 

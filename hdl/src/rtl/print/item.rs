@@ -98,10 +98,7 @@ impl Printer<'_> {
             }
             Item::LocalParam(s) => {
                 let value = s.value.borrow().as_ref().map(table_text).unwrap_or_default();
-                self.documented(
-                    &format!("{}{} = {value};", typed("localparam", s.width), s.name),
-                    &s.doc.borrow(),
-                );
+                self.documented(&format!("{}{} = {value};", typed("localparam", s.width), s.name), &s.doc.borrow());
             }
             Item::Assign(t, v, _) => {
                 self.base_from(t);
