@@ -33,7 +33,10 @@ fn run(cmd: &mut Command, package: &str) -> String {
 
 /// Python interpreter that has pyslang.
 pub fn python() -> String {
-    std::env::var("L1FORGE_PYTHON").unwrap_or_else(|_| "python3".to_owned())
+    // scripts/setup.sh installs pyslang in .venv.
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/../.venv/bin/python");
+    let found = if std::path::Path::new(here).exists() { here } else { "python3" };
+    std::env::var("L1FORGE_PYTHON").unwrap_or_else(|_| found.to_owned())
 }
 
 /// Lints `(file name, text)` pairs whose top module is `top`. Empty if every tool is silent.
