@@ -231,6 +231,9 @@ mod tests {
     use super::*;
     use crate::c2p::tests::config;
 
+    /// Encode tag, writes (position, index, SM), match, empty.
+    type Shown = (Option<u64>, Vec<(usize, u64, u64)>, u64, u64);
+
     struct Run {
         block: UpdateLaneBlock,
         inputs: Signals,
@@ -240,7 +243,16 @@ mod tests {
     impl Run {
         /// Lane 1 of 2, 5 SMs, 4 stream tags, k = 2, indices of 3 bits: sources are SMs 1, 3 and stream tags 1, 3.
         fn new(more: &[&str]) -> Self {
-            let base = &["sms=5", "update_lanes=2", "update_bytes=32", "mask_bits=0", "hashes=2", "banks=2", "hash_bits=8", "update_queue_depth=2"];
+            let base = &[
+                "sms=5",
+                "update_lanes=2",
+                "update_bytes=32",
+                "mask_bits=0",
+                "hashes=2",
+                "banks=2",
+                "hash_bits=8",
+                "update_queue_depth=2",
+            ];
             let block = UpdateLaneBlock::new(&config(&[&base[..], more].concat()), 1);
             let (mut inputs, outputs) = (Signals::new(&block.inputs()), Signals::new(&block.outputs()));
             inputs.words_mut(i::SOURCE_TAG).copy_from_slice(&[11, 13, 21, 23]);
@@ -249,8 +261,7 @@ mod tests {
             Self { block, inputs, outputs }
         }
 
-        /// One cycle: (encode tag, writes (position, index, SM), match, empty).
-        fn cycle(&mut self, sources: [u64; 4], encoded: Option<u64>, written: [u64; 2]) -> (Option<u64>, Vec<(usize, u64, u64)>, u64, u64) {
+        fn cycle(&mut self, sources: [u64; 4], encoded: Option<u64>, written: [u64; 2]) -> Shown {
             self.inputs.words_mut(i::SOURCE_VALID).copy_from_slice(&sources);
             self.inputs.set(i::ENCODED, 0, u64::from(encoded.is_some()));
             self.inputs.set(i::INDEX, 0, encoded.unwrap_or(0));
