@@ -142,6 +142,7 @@ impl Block for BankArbiterBlock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// Granted requesters (with pick number) of successive cycles; requests are (index, payload).
     fn run(arbiter: &mut BankArbiter, cycles: &[&[(usize, u32)]]) -> Vec<Vec<(usize, u8)>> {
@@ -197,5 +198,61 @@ mod tests {
         inputs.words_mut(i::REQ).copy_from_slice(&[0, 1, 0, 0]);
         block.eval(&inputs, &mut outputs);
         assert_eq!((outputs.words(o::VALID), outputs.words(o::PAYLOAD)), (&[1, 0][..], &[17, 0][..]));
+    }
+
+    /// The rule of the page, with plain loops: grants, picks and the next `last`.
+    fn rule(n: usize, picks: usize, merge: bool, last: usize, wanted: &[Option<u32>]) -> (Vec<bool>, Vec<usize>, usize) {
+        let (mut granted, mut made) = (vec![false; n], Vec::new());
+        for _ in 0..picks {
+            let after = (1..=n).map(|step| (last + step) % n);
+            if let Some(pick) = after.clone().find(|r| wanted[*r].is_some() && !granted[*r]) {
+                made.push(pick);
+                for r in 0..n {
+                    granted[r] |= r == pick || (merge && wanted[r] == wanted[pick]);
+                }
+            }
+        }
+        let last = made.last().copied().unwrap_or(last);
+        (granted, made, last)
+    }
+
+    proptest! {
+        #[test]
+        fn follows_the_rule(
+            n in 1..12_usize, picks in 1..4_usize, merge: bool,
+            cycles in prop::collection::vec(prop::collection::vec(prop::option::of(0..3_u32), 12), 1..20),
+        ) {
+            let (mut arbiter, mut out, mut last) = (BankArbiter::new(n, picks, merge), Picks::default(), n - 1);
+            for wanted in &cycles {
+                let requests: Vec<_> = (0..n).filter_map(|index| Some(Request { index, payload: wanted[index]? })).collect();
+                arbiter.arbitrate(&requests, &mut out);
+                let made: Vec<_> = out.picks.iter().map(|p| requests[*p].index).collect();
+                let mut granted = vec![false; n];
+                requests.iter().zip(&out.grants).for_each(|(r, g)| granted[r.index] = g.is_some());
+                arbiter.clock(made.last().copied());
+                let (expected, expected_picks, next) = rule(n, picks, merge, last, &wanted[..n]);
+                prop_assert_eq!((granted, made), (expected, expected_picks));
+                last = next;
+            }
+        }
+
+        /// A requester that keeps asking is granted within n cycles, whatever the others do.
+        #[test]
+        fn nobody_starves(
+            n in 1..12_usize, picks in 1..4_usize, merge: bool, patient in 0..12_usize,
+            cycles in prop::collection::vec(prop::collection::vec(prop::option::of(0..3_u32), 12), 24),
+        ) {
+            let patient = patient % n;
+            let (mut arbiter, mut out, mut waited) = (BankArbiter::new(n, picks, merge), Picks::default(), 0);
+            for wanted in &cycles {
+                let payload = |index: usize| if index == patient { Some(9) } else { wanted[index] };
+                let requests: Vec<_> = (0..n).filter_map(|index| Some(Request { index, payload: payload(index)? })).collect();
+                arbiter.arbitrate(&requests, &mut out);
+                arbiter.clock(out.picks.last().map(|p| requests[*p].index));
+                let place = requests.iter().position(|r| r.index == patient).unwrap();
+                waited = if out.grants[place].is_some() { 0 } else { waited + 1 };
+                prop_assert!(waited < n);
+            }
+        }
     }
 }

@@ -201,9 +201,9 @@ mod tests {
     fn tag_mask_of_the_paper() {
         let encoder = Encoder::new(&config(&[]));
         // Tag 1: reversed 10_0000_0000, bank 100000, row 64 + 0.
-        assert_eq!(encoder.encode(1)[0], 0b100000_1000000);
+        assert_eq!(encoder.encode(1)[0], 0b1_0000_0100_0000);
         // Tag 0x2a5 = 10_1010_0101 reversed is 10_1001_0101: bank 101001, row 64 + 0101.
-        assert_eq!(encoder.encode(0x2a5)[0], 0b101001_1000101);
+        assert_eq!(encoder.encode(0x2a5)[0], 0b1_0100_1100_0101);
         assert_eq!(encoder.encode(0x2a5 + 1024)[0], encoder.encode(0x2a5)[0]);
     }
 

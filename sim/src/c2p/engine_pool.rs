@@ -249,6 +249,7 @@ impl Block for EnginePoolBlock {
 mod tests {
     use super::*;
     use crate::c2p::tests::config;
+    use proptest::prelude::*;
 
     struct Run {
         block: EnginePoolBlock,
@@ -362,5 +363,57 @@ mod tests {
         assert_eq!(run.cycle(&[], &[0]).1, [0]); // the shared one
         assert_eq!(run.cycle(&[0], &[0]), (vec![], vec![0])); // shared busy, reserved ready
         assert_eq!(run.cycle(&[0], &[0]), (vec![0], vec![]));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+        /// Grants only to those who ask; every result comes back, once, to its owner, in time; no free shared engine goes to an
+        /// update while an SM attached to it asks (invariant 8); an update that keeps asking is served.
+        #[test]
+        fn no_engine_is_wasted_or_taken_twice(
+            (sms, shared, reserved, lanes) in (2..9_usize, 1..9_usize, 1..9_usize, 1..9_usize),
+            (pipelined, latency) in (any::<bool>(), 2..6_usize),
+            cycles in prop::collection::vec((any::<u16>(), any::<u16>()), 1..60),
+        ) {
+            let shared = shared.min(sms);
+            let timing = [format!("engine_pipelined={pipelined}"), format!("engine_latency={latency}")];
+            let mut run = Run::new(sms, shared, reserved, lanes, &[&timing[0], &timing[1]]);
+            let engines = shared + reserved;
+            let mut history: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+            let (mut waiting_sms, mut waiting_lanes) = (vec![0; sms], vec![0; lanes]);
+            for (t, (miss, update)) in cycles.iter().enumerate() {
+                let asking: Vec<_> = (0..sms).filter(|sm| miss >> sm & 1 == 1 || waiting_sms[*sm] > 0).collect();
+                let updating: Vec<_> = (0..lanes).filter(|lane| update >> lane & 1 == 1 || waiting_lanes[*lane] > 0).collect();
+                let (taken, updated) = run.cycle(&asking, &updating);
+                prop_assert!(taken.iter().all(|sm| asking.contains(sm)) && updated.iter().all(|lane| updating.contains(lane)));
+                let busy: usize = if pipelined { 0 } else { history.iter().rev().take(latency - 1).map(|h| h.0.len() + h.1.len()).sum() };
+                prop_assert!(taken.len() + updated.len() + busy <= engines);
+                for sm in &asking {
+                    waiting_sms[*sm] = if taken.contains(sm) { 0 } else { waiting_sms[*sm] + 1 };
+                    // Its SMs take turns; an update may hold the engine once.
+                    let group = sms.div_ceil(shared);
+                    let bound = if pipelined { group - 1 } else { group * latency };
+                    prop_assert!(waiting_sms[*sm] <= bound);
+                }
+                for lane in &updating {
+                    waiting_lanes[*lane] = if updated.contains(lane) { 0 } else { waiting_lanes[*lane] + 1 };
+                    let group = lanes.div_ceil(reserved);
+                    let bound = if pipelined { group - 1 } else { group * latency };
+                    prop_assert!(waiting_lanes[*lane] <= bound);
+                }
+                // Invariant 8, and no engine is left idle that an SM could use.
+                for engine in 0..shared {
+                    let wanted = asking.iter().any(|sm| sm % shared == engine);
+                    let served = taken.iter().filter(|sm| **sm % shared == engine).count();
+                    let updating = matches!(run.block.out.users[engine], Some(User::Lane(_)));
+                    prop_assert!(!(wanted && updating));
+                    prop_assert!(!pipelined || served == usize::from(wanted));
+                }
+                history.push((taken, updated));
+                let none = (Vec::new(), Vec::new());
+                let due = t.checked_sub(latency - 1).map_or(&none, |at| &history[at]);
+                prop_assert_eq!((run.marked(o::ENCODED_VALID), run.marked(o::UPDATE_ENCODED)), due.clone());
+            }
+        }
     }
 }

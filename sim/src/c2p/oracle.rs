@@ -144,6 +144,7 @@ pub struct Oracle {
     /// Channels that wait: what they showed in the cycle before.
     waiting: BTreeMap<(&'static str, usize), Vec<u64>>,
     stalls: Vec<u64>,
+    outcomes: Vec<u64>,
     columns: Vec<Column>,
     /// The filter: row of bank b at b · rows + row.
     matrix: Vec<SmSet>,
@@ -187,6 +188,7 @@ impl Oracle {
             outstanding: vec![VecDeque::new(); n],
             waiting: BTreeMap::new(),
             stalls: vec![0; n],
+            outcomes: vec![0; n],
             columns: vec![Column::default(); n],
             matrix: vec![SmSet::EMPTY; (c.banks * c.rows()) as usize],
             debug_row: None,
@@ -211,6 +213,11 @@ impl Oracle {
     /// How rules were broken so far, at most twenty times each.
     pub fn violations(&self) -> &[Violation] {
         &self.violations
+    }
+
+    /// Outcomes that each SM took.
+    pub fn outcomes(&self) -> &[u64] {
+        &self.outcomes
     }
 
     /// Misses accepted and without outcome.
@@ -418,6 +425,7 @@ impl Oracle {
             return self.report(Rule::OneOutcome, sm, Some(id), None, "an outcome without a miss");
         };
         let tag = Some(miss.tag);
+        self.outcomes[sm] += 1;
         if remote != 0 {
             if reason != 0 || source as usize >= self.misses.len() {
                 self.report(Rule::Protocol, sm, Some(id), tag, format!("remote({source}) with reason {reason}"));

@@ -262,6 +262,9 @@ mod tests {
     use super::*;
     use crate::c2p::tests::config;
 
+    /// Requester of the probe, answer (requester, hit), discarded, requester that expires.
+    type Shown = (Option<usize>, Option<(usize, bool)>, bool, Option<usize>);
+
     /// A queue with two waiting and two outstanding entries, answer_timeout 6, run cycle by cycle from `now` = 0.
     struct Run {
         queue: ProbeQueue,
@@ -275,7 +278,7 @@ mod tests {
         }
 
         /// One cycle; shows the probe's requester, the answered (requester, hit), discarded, the expired requester.
-        fn cycle(&mut self, i: In) -> (Option<usize>, Option<(usize, bool)>, bool, Option<usize>) {
+        fn cycle(&mut self, i: In) -> Shown {
             let i = In { now: self.now, ..i };
             let probe = self.queue.probe(self.now).map(|p| p.requester);
             let events = self.queue.events(&i);
@@ -286,7 +289,7 @@ mod tests {
         }
     }
 
-    const NOTHING: (Option<usize>, Option<(usize, bool)>, bool, Option<usize>) = (None, None, false, None);
+    const NOTHING: Shown = (None, None, false, None);
 
     fn push(requester: usize, deadline: u32) -> In {
         In { push: Some(Probe { tag: 7, requester, slot: 0, deadline }), ..In::default() }

@@ -327,6 +327,8 @@ fn a_rebuild() {
     }
 }
 
+mod netlist;
+
 use bench::Bench;
 use environment::{Profile, random, sweep};
 
@@ -533,5 +535,37 @@ fn speed_at_64() {
         let alone = recorded.len() as f64 / (cpu_seconds() - start);
         assert_eq!(*model.counters(), counters);
         eprintln!("{name}: {alone:.0} cycles/s, with environment {together:.0}; misses {}, queries {}", counters[0], counters[1]);
+    }
+}
+
+/// Every SM misses all the time, for 10,000 cycles; every miss is answered, every SM gets its share, and rebuilds go on.
+fn saturate(sets: &[&str], profile: Profile, rebuilds: u64) {
+    let c = config(&[&["l1_bytes=2048", "l1_ways=2", "l2_bandwidth=256"][..], sets].concat());
+    let mut bench = Bench::new(&c, profile, Box::new(sweep(48, 3)), 1);
+    judge(&mut bench, 10_000, 20_000).unwrap_or_else(|what| panic!("{sets:?}: {what}"));
+    let activity = bench.environment.activity();
+    assert_eq!(activity.misses, activity.finished);
+    let (least, most) = (bench.oracle.outcomes().iter().min().unwrap(), bench.oracle.outcomes().iter().max().unwrap());
+    assert!(*least > 0 && *most <= 4 * least, "{sets:?}: outcomes of one SM {least}..={most}");
+    let count = bench.model.counters()[14];
+    assert!(count >= rebuilds, "{sets:?}: {count} rebuilds");
+}
+
+#[test]
+fn saturated_and_slow() {
+    let scarce = &["engines=2", "update_engines=1", "update_lanes=1", "copies=1", "probe_queue_depth=1", "answer_queue_depth=1"];
+    for (sets, rebuilds) in [(&["sms=4"][..], 10), (&["sms=4", "fill_drop=false"], 10), (&["sms=64"], 10)] {
+        saturate(sets, Profile::slow(), rebuilds);
+        saturate(&[sets, scarce].concat(), Profile::slow(), rebuilds);
+    }
+}
+
+#[test]
+fn saturated_and_fast() {
+    for sms in ["sms=4", "sms=64"] {
+        saturate(&[sms], Profile::ideal(), 10);
+        let scarce = ["engine_pipelined=false", "engine_latency=8", "copies=1", "update_lanes=1", "fill_drop=false", "queries_per_sm=1"];
+        let engines = if sms == "sms=4" { &["engines=3", "update_engines=2"] } else { &["engines=10", "update_engines=2"] };
+        saturate(&[&[sms][..], engines, &scarce].concat(), Profile::ideal(), 10);
     }
 }

@@ -231,6 +231,9 @@ mod tests {
     use super::*;
     use crate::c2p::tests::config;
 
+    /// Encode tag, writes (position, index, SM), match, empty.
+    type Shown = (Option<u64>, Vec<(usize, u64, u64)>, u64, u64);
+
     struct Run {
         block: UpdateLaneBlock,
         inputs: Signals,
@@ -258,8 +261,7 @@ mod tests {
             Self { block, inputs, outputs }
         }
 
-        /// One cycle: (encode tag, writes (position, index, SM), match, empty).
-        fn cycle(&mut self, sources: [u64; 4], encoded: Option<u64>, written: [u64; 2]) -> (Option<u64>, Vec<(usize, u64, u64)>, u64, u64) {
+        fn cycle(&mut self, sources: [u64; 4], encoded: Option<u64>, written: [u64; 2]) -> Shown {
             self.inputs.words_mut(i::SOURCE_VALID).copy_from_slice(&sources);
             self.inputs.set(i::ENCODED, 0, u64::from(encoded.is_some()));
             self.inputs.set(i::INDEX, 0, encoded.unwrap_or(0));
