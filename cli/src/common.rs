@@ -3,7 +3,7 @@
 use anyhow::Context;
 use l1forge_config::{Config, Settings};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where the configuration comes from. Later layers win: presets, file, `--set`, `--sms`.
 #[derive(clap::Args, Debug)]
@@ -48,4 +48,47 @@ pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     serde_json::to_writer_pretty(&mut out, value).context("cannot write the JSON document")?;
     writeln!(out)?;
     Ok(())
+}
+
+/// Writes files below `folder`, all or none: they are written beside their places first and renamed when all are complete.
+/// Verilog files that an earlier run left there and this one does not write are removed.
+pub fn write_files(folder: &Path, files: &[(String, String)]) -> anyhow::Result<()> {
+    let cannot = |path: &Path| format!("--out {}: cannot write {}", folder.display(), path.display());
+    let earlier = earlier_files(folder);
+    std::fs::create_dir_all(folder).with_context(|| cannot(folder))?;
+    let staging = tempfile::Builder::new().prefix(".l1forge-").tempdir_in(folder).with_context(|| cannot(folder))?;
+    for (path, text) in files {
+        let place = staging.path().join(path);
+        if let Some(parent) = place.parent() {
+            std::fs::create_dir_all(parent).with_context(|| cannot(&place))?;
+        }
+        std::fs::write(&place, text).with_context(|| cannot(&place))?;
+    }
+    for (path, _) in files {
+        let place = folder.join(path);
+        if let Some(parent) = place.parent() {
+            std::fs::create_dir_all(parent).with_context(|| cannot(&place))?;
+        }
+        std::fs::rename(staging.path().join(path), &place).with_context(|| cannot(&place))?;
+    }
+    for path in earlier.into_iter().filter(|e| !files.iter().any(|f| f.0 == *e)) {
+        let _ = std::fs::remove_file(folder.join(path));
+    }
+    Ok(())
+}
+
+/// Files that an earlier run wrote, by its manifest.
+fn earlier_files(folder: &Path) -> Vec<String> {
+    let Ok(text) = std::fs::read_to_string(folder.join("manifest.json")) else { return Vec::new() };
+    let Ok(manifest) = serde_json::from_str::<serde_json::Value>(&text) else { return Vec::new() };
+    let paths = manifest["files"].as_array().into_iter().flatten().filter_map(|f| f["path"].as_str());
+    // Only plain paths below the folder: the file may have been edited.
+    paths.filter(|p| !p.starts_with('/') && !p.split('/').any(|part| part == "..")).map(str::to_string).collect()
+}
+
+/// A progress line on standard error for work that takes more than a moment.
+pub fn spinner(text: &str) -> indicatif::ProgressBar {
+    let bar = indicatif::ProgressBar::new_spinner().with_message(text.to_string());
+    bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    bar
 }

@@ -33,10 +33,7 @@ fn exercise(shape: Fifo, seed: u64) {
             s = s.set("flush_i", bit(flush));
         }
         if shape.level {
-            s = s.expect(
-                "level_o",
-                Bits::from_u64(value_width(u64::from(shape.depth)), q.len() as u64),
-            );
+            s = s.expect("level_o", Bits::from_u64(value_width(u64::from(shape.depth)), q.len() as u64));
         }
         steps.push(s);
         if ready {
@@ -56,10 +53,7 @@ fn exercise(shape: Fifo, seed: u64) {
 fn behaves_like_a_queue() {
     for depth in [1, 2, 3, 5, 8, 64, 100] {
         exercise(Fifo::new(7, depth), u64::from(depth));
-        exercise(
-            Fifo::new(7, depth).with_flush().with_level(),
-            u64::from(depth),
-        );
+        exercise(Fifo::new(7, depth).with_flush().with_level(), u64::from(depth));
     }
     for width in [1, 2, 3, 5, 8, 64, 100] {
         exercise(Fifo::new(width, 3).with_level(), u64::from(width));
@@ -83,13 +77,7 @@ fn linters_are_silent() {
     for depth in [1, 2, 3, 5, 8, 64, 100] {
         for width in [1, 3, 64] {
             common::assert_silent(&fifo(RtlOptions::default(), Fifo::new(width, depth)).unwrap());
-            common::assert_silent(
-                &fifo(
-                    RtlOptions::default(),
-                    Fifo::new(width, depth).with_flush().with_level(),
-                )
-                .unwrap(),
-            );
+            common::assert_silent(&fifo(RtlOptions::default(), Fifo::new(width, depth).with_flush().with_level()).unwrap());
         }
     }
 }

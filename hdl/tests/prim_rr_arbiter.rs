@@ -22,11 +22,7 @@ fn grants_follow_the_cyclic_order() {
                     let keep = lock == Lock::UntilReady && locked && i == last;
                     req.set(i, keep || r.chance(density));
                 }
-                let winner = if locked {
-                    Some(last)
-                } else {
-                    (1..=n).map(|k| (last + k) % n).find(|i| req.bit(*i))
-                };
+                let winner = if locked { Some(last) } else { (1..=n).map(|k| (last + k) % n).find(|i| req.bit(*i)) };
                 let ready = r.chance(60);
                 let mut gnt = Bits::zero(n);
                 if let Some(w) = winner {
@@ -35,10 +31,7 @@ fn grants_follow_the_cyclic_order() {
                 let mut s = Step::default()
                     .set("req_i", req.clone())
                     .expect("gnt_o", gnt)
-                    .expect(
-                        "idx_o",
-                        Bits::from_u64(index_width(n), u64::from(winner.unwrap_or(0))),
-                    )
+                    .expect("idx_o", Bits::from_u64(index_width(n), u64::from(winner.unwrap_or(0))))
                     .expect("any_o", Bits::from_u64(1, u64::from(winner.is_some())));
                 if lock == Lock::UntilReady {
                     s = s.set("ready_i", Bits::from_u64(1, u64::from(ready)));
@@ -58,11 +51,7 @@ fn grants_follow_the_cyclic_order() {
 fn linters_are_silent() {
     for n in SIZES {
         for lock in [Lock::No, Lock::UntilReady] {
-            let reset = if n % 2 == 0 {
-                ResetStyle::SyncHigh
-            } else {
-                ResetStyle::AsyncLow
-            };
+            let reset = if n % 2 == 0 { ResetStyle::SyncHigh } else { ResetStyle::AsyncLow };
             common::assert_silent(&rr_arbiter(RtlOptions { reset }, n, lock).unwrap());
         }
     }

@@ -54,10 +54,7 @@ fn reads_old_words_and_masks_bits() {
                     .expect("rdata_o", out.clone()),
             );
             if re {
-                out = mem
-                    .get(ra as usize)
-                    .cloned()
-                    .unwrap_or_else(|| Bits::zero(bits));
+                out = mem.get(ra as usize).cloned().unwrap_or_else(|| Bits::zero(bits));
             }
             if let (true, Some(w)) = (we, mem.get_mut(wa as usize)) {
                 *w = w.and(&mask.not()).or(&data.and(&mask));
@@ -82,23 +79,11 @@ fn linters_are_silent_in_both_modes() {
 fn synthesis_infers_nothing() {
     let d = Design::new(wrapped(64, 32)).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let files: Vec<String> = d
-        .write_to(dir.path())
-        .unwrap()
-        .iter()
-        .map(|p| p.display().to_string())
-        .collect();
+    let files: Vec<String> = d.write_to(dir.path()).unwrap().iter().map(|p| p.display().to_string()).collect();
     let script = format!(
         "read_verilog {}; synth -top wrapper; select -assert-count 1 wrapper/t:*sram_1r1w*; select -assert-none wrapper/t:$_DFF* wrapper/t:$mem*",
         files.join(" ")
     );
-    let out = std::process::Command::new("yosys")
-        .args(["-q", "-p", &script])
-        .output()
-        .expect("apt-get install yosys");
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stdout) + String::from_utf8_lossy(&out.stderr)
-    );
+    let out = std::process::Command::new("yosys").args(["-q", "-p", &script]).output().expect("apt-get install yosys");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stdout) + String::from_utf8_lossy(&out.stderr));
 }

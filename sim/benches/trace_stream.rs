@@ -31,12 +31,7 @@ impl Synthetic {
             "-kernel name = synthetic\n-kernel id = 1\n-grid dim = ({blocks},1,1)\n-block dim = (256,1,1)\n\
              -accelsim tracer version = 5\n\n#traces format = …\n\n"
         );
-        Self {
-            bodies,
-            blocks,
-            next: 0,
-            piece: Cursor::new(head.into_bytes()),
-        }
+        Self { bodies, blocks, next: 0, piece: Cursor::new(head.into_bytes()) }
     }
 }
 
@@ -48,9 +43,7 @@ impl Read for Synthetic {
                 return Ok(read);
             }
             let body = &self.bodies[(self.next % BODIES) as usize];
-            self.piece = Cursor::new(
-                format!("#BEGIN_TB\n\nthread block = {},0,0\n\n{body}", self.next).into_bytes(),
-            );
+            self.piece = Cursor::new(format!("#BEGIN_TB\n\nthread block = {},0,0\n\n{body}", self.next).into_bytes());
             self.next += 1;
         }
     }
@@ -63,17 +56,9 @@ fn body(number: u64) -> String {
         let _ = write!(text, "warp = {warp}\ninsts = 90\n");
         for round in 0..10 {
             let place = (number * 80 + warp * 10 + round) * 128;
-            let (a, b, c) = (
-                0x7f00_0000_0000 + place,
-                0x7f10_0000_0000 + place,
-                0x7f20_0000_0000 + place,
-            );
+            let (a, b, c) = (0x7f00_0000_0000 + place, 0x7f10_0000_0000 + place, 0x7f20_0000_0000 + place);
             for pc in 0..5 {
-                let _ = writeln!(
-                    text,
-                    "{:04x} ffffffff 1 R6 IMAD.MOV.U32 3 R6 R7 R255 0 0 ",
-                    pc * 16
-                );
+                let _ = writeln!(text, "{:04x} ffffffff 1 R6 IMAD.MOV.U32 3 R6 R7 R255 0 0 ", pc * 16);
             }
             let _ = write!(
                 text,
@@ -81,11 +66,7 @@ fn body(number: u64) -> String {
                  0070 ffffffff 1 R8 LDG.E.64 1 R10 8 2 {c:#x} "
             );
             for lane in 1..32u64 {
-                let _ = write!(
-                    text,
-                    "{} ",
-                    (lane * 7919 + round * 104_729) as i64 % 4096 - 2048
-                );
+                let _ = write!(text, "{} ", (lane * 7919 + round * 104_729) as i64 % 4096 - 2048);
             }
             let _ = writeln!(text, "0 \n0080 ffffffff 0 STG.E 2 R6 R9 4 1 {a:#x} 4 0 ");
         }
@@ -105,13 +86,7 @@ fn read(events: TraceReader) -> Result<u64, TraceError> {
 
 /// Counts the accesses of `events`, dealt to 64 SMs that each take one in turn.
 fn deal(events: TraceReader) -> Result<u64, TraceError> {
-    let mut dealer = Dealer::new(
-        events,
-        DealParameters {
-            sms: SMS,
-            ..DealParameters::default()
-        },
-    )?;
+    let mut dealer = Dealer::new(events, DealParameters { sms: SMS, ..DealParameters::default() })?;
     let mut accesses = 0;
     while dealer.next_kernel()?.is_some() {
         while !dealer.kernel_done() {
@@ -133,44 +108,25 @@ fn processor_seconds() -> Option<f64> {
 /// Peak memory of this process, KiB, where the system tells.
 fn peak_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
 fn main() -> Result<(), TraceError> {
-    let megabytes = std::env::var("L1FORGE_BENCH_MB")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(1024);
+    let megabytes = std::env::var("L1FORGE_BENCH_MB").ok().and_then(|text| text.parse().ok()).unwrap_or(1024);
     let bytes: u64 = megabytes << 20;
     type Work = fn(TraceReader) -> Result<u64, TraceError>;
-    for (name, work) in [
-        ("make", None),
-        ("read", Some(read as Work)),
-        ("deal", Some(deal as Work)),
-    ] {
+    for (name, work) in [("make", None), ("read", Some(read as Work)), ("deal", Some(deal as Work))] {
         let (start, processor) = (Instant::now(), processor_seconds());
         let accesses = match work {
-            None => std::io::copy(&mut Synthetic::new(bytes), &mut std::io::sink())
-                .map(|_| 0)
-                .unwrap_or(0),
-            Some(work) => work(TraceReader::from_reader(
-                Synthetic::new(bytes),
-                "synthetic",
-                TraceOptions::default(),
-            )?)?,
+            None => std::io::copy(&mut Synthetic::new(bytes), &mut std::io::sink()).map(|_| 0).unwrap_or(0),
+            Some(work) => work(TraceReader::from_reader(Synthetic::new(bytes), "synthetic", TraceOptions::default())?)?,
         };
         let elapsed = start.elapsed().as_secs_f64();
-        let busy = processor
-            .and_then(|from| Some(processor_seconds()? - from))
-            .unwrap_or(elapsed);
+        let busy = processor.and_then(|from| Some(processor_seconds()? - from)).unwrap_or(elapsed);
         let speed = bytes as f64 / 1e6 / busy;
         let peak = peak_kib();
-        let shown = peak.map_or("unknown".to_owned(), |kib| {
-            format!("{:.1} MiB", kib as f64 / 1024.0)
-        });
+        let shown = peak.map_or("unknown".to_owned(), |kib| format!("{:.1} MiB", kib as f64 / 1024.0));
         println!(
             "{name}: {megabytes} MiB, {accesses} accesses, {elapsed:.2} s ({busy:.2} s of processor time, {speed:.0} MB/s), \
              peak memory {shown}"

@@ -17,20 +17,12 @@ pub struct ParameterError {
 impl ParameterError {
     /// An error for `key`, which was given `value` where only `legal` is allowed.
     pub fn new(key: &'static str, value: impl Display, legal: impl Into<String>) -> Self {
-        Self {
-            key,
-            value: value.to_string(),
-            legal: legal.into(),
-        }
+        Self { key, value: value.to_string(), legal: legal.into() }
     }
 
     /// `Ok` when `value` lies in `lo..=hi`.
     pub(crate) fn check(key: &'static str, value: u64, lo: u64, hi: u64) -> Result<(), Self> {
-        if (lo..=hi).contains(&value) {
-            Ok(())
-        } else {
-            Err(Self::new(key, value, format!("{lo}..={hi}")))
-        }
+        if (lo..=hi).contains(&value) { Ok(()) } else { Err(Self::new(key, value, format!("{lo}..={hi}"))) }
     }
 }
 
@@ -39,11 +31,7 @@ pub(crate) fn line_shift(line_bytes: u32) -> Result<u32, ParameterError> {
     if line_bytes.is_power_of_two() && (32..=1024).contains(&line_bytes) {
         Ok(line_bytes.trailing_zeros())
     } else {
-        Err(ParameterError::new(
-            "line_bytes",
-            line_bytes,
-            "a power of two in 32..=1024",
-        ))
+        Err(ParameterError::new("line_bytes", line_bytes, "a power of two in 32..=1024"))
     }
 }
 
@@ -58,10 +46,7 @@ mod tests {
             assert_eq!(line_shift(bytes).is_ok(), legal, "{bytes}");
         }
         assert_eq!(line_shift(128), Ok(7));
-        assert_eq!(
-            line_shift(48).unwrap_err().to_string(),
-            "line_bytes = 48: legal is a power of two in 32..=1024"
-        );
+        assert_eq!(line_shift(48).unwrap_err().to_string(), "line_bytes = 48: legal is a power of two in 32..=1024");
     }
 
     #[test]

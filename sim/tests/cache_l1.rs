@@ -15,13 +15,7 @@ struct Oracle {
 impl Oracle {
     fn new(p: &L1Parameters) -> Self {
         let sets = vec![Vec::new(); p.lines / p.ways];
-        Self {
-            ways: p.ways,
-            sectors: p.sectors,
-            store: p.store,
-            index: p.index,
-            sets,
-        }
+        Self { ways: p.ways, sectors: p.sectors, store: p.store, index: p.index, sets }
     }
 
     fn set(&mut self, line: u64) -> &mut Vec<(u64, Vec<bool>)> {
@@ -30,11 +24,7 @@ impl Oracle {
     }
 
     fn wanted(&self, mask: u32) -> Vec<bool> {
-        if self.sectors == 1 {
-            vec![mask != 0]
-        } else {
-            (0..self.sectors).map(|s| mask >> s & 1 == 1).collect()
-        }
+        if self.sectors == 1 { vec![mask != 0] } else { (0..self.sectors).map(|s| mask >> s & 1 == 1).collect() }
     }
 
     fn take(&mut self, line: u64) -> Option<(u64, Vec<bool>)> {
@@ -48,19 +38,9 @@ impl Oracle {
         let Some((_, present)) = self.take(line) else {
             return Lookup::Miss;
         };
-        let missing = mask_of(
-            &wanted
-                .iter()
-                .zip(&present)
-                .map(|(w, p)| *w && !*p)
-                .collect::<Vec<_>>(),
-        );
+        let missing = mask_of(&wanted.iter().zip(&present).map(|(w, p)| *w && !*p).collect::<Vec<_>>());
         self.set(line).push((line, present));
-        if missing == 0 {
-            Lookup::Hit
-        } else {
-            Lookup::SectorMiss(missing)
-        }
+        if missing == 0 { Lookup::Hit } else { Lookup::SectorMiss(missing) }
     }
 
     fn fill(&mut self, line: u64, mask: u32) -> Option<Evicted> {
@@ -75,10 +55,7 @@ impl Oracle {
         let set = self.set(line);
         let evicted = (set.len() == ways).then(|| set.remove(0));
         set.push((line, present));
-        evicted.map(|(line, present)| Evicted {
-            line,
-            sectors: mask_of(&present),
-        })
+        evicted.map(|(line, present)| Evicted { line, sectors: mask_of(&present) })
     }
 
     fn store(&mut self, line: u64) -> bool {
@@ -93,23 +70,14 @@ impl Oracle {
     }
 
     fn sorted(&self) -> Vec<(u64, u32)> {
-        let mut lines: Vec<_> = self
-            .sets
-            .iter()
-            .flatten()
-            .map(|(l, p)| (*l, mask_of(p)))
-            .collect();
+        let mut lines: Vec<_> = self.sets.iter().flatten().map(|(l, p)| (*l, mask_of(p))).collect();
         lines.sort_unstable();
         lines
     }
 }
 
 fn mask_of(present: &[bool]) -> u32 {
-    present
-        .iter()
-        .enumerate()
-        .map(|(s, p)| u32::from(*p) << s)
-        .sum()
+    present.iter().enumerate().map(|(s, p)| u32::from(*p) << s).sum()
 }
 
 #[derive(Debug, Clone)]
@@ -130,13 +98,7 @@ fn parameters() -> impl Strategy<Value = L1Parameters> {
     let sectors = prop::sample::select(vec![1u32, 2, 4, 32]);
     let index = prop::sample::select(vec![IndexHash::Modulo, IndexHash::Mixed]);
     let store = prop::sample::select(vec![StorePolicy::Invalidate, StorePolicy::Update]);
-    (shape, sectors, index, store).prop_map(|((lines, ways), sectors, index, store)| L1Parameters {
-        lines,
-        ways,
-        sectors,
-        index,
-        store,
-    })
+    (shape, sectors, index, store).prop_map(|((lines, ways), sectors, index, store)| L1Parameters { lines, ways, sectors, index, store })
 }
 
 fn operation() -> impl Strategy<Value = Op> {
@@ -184,13 +146,7 @@ proptest! {
 }
 
 fn cache(lines: usize, ways: usize) -> L1 {
-    L1::new(L1Parameters {
-        lines,
-        ways,
-        index: IndexHash::Modulo,
-        ..L1Parameters::default()
-    })
-    .unwrap()
+    L1::new(L1Parameters { lines, ways, index: IndexHash::Modulo, ..L1Parameters::default() }).unwrap()
 }
 
 #[test]
@@ -198,13 +154,7 @@ fn the_least_recently_used_line_leaves() {
     let mut cache = cache(2, 2);
     assert_eq!((cache.fill(1, 1), cache.fill(2, 1)), (None, None));
     assert_eq!(cache.load(1, 1), Lookup::Hit);
-    assert_eq!(
-        cache.fill(3, 1),
-        Some(Evicted {
-            line: 2,
-            sectors: 1
-        })
-    );
+    assert_eq!(cache.fill(3, 1), Some(Evicted { line: 2, sectors: 1 }));
     assert_eq!(cache.load(2, 1), Lookup::Miss);
 }
 
@@ -237,13 +187,7 @@ fn illegal_shapes_name_the_key() {
         (8, 2, 33, "sectors = 33: legal is 1..=32"),
         (8, 2, 0, "sectors = 0: legal is 1..=32"),
     ] {
-        let error = L1::new(L1Parameters {
-            lines,
-            ways,
-            sectors,
-            ..L1Parameters::default()
-        })
-        .unwrap_err();
+        let error = L1::new(L1Parameters { lines, ways, sectors, ..L1Parameters::default() }).unwrap_err();
         assert_eq!(error.to_string(), message);
     }
 }

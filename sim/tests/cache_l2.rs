@@ -6,32 +6,17 @@ use l1forge_sim::cache::{Fill, L2, L2Parameters, Request};
 use proptest::prelude::*;
 
 fn request(id: u64) -> Request {
-    Request {
-        sm: (id % 7) as u32,
-        id,
-        line: id * 3,
-    }
+    Request { sm: (id % 7) as u32, id, line: id * 3 }
 }
 
 fn l2(latency: u64, bandwidth: u32, queue: usize) -> L2 {
-    L2::new(L2Parameters {
-        latency,
-        bandwidth,
-        queue,
-        jitter: 0,
-        seed: 0,
-    })
-    .unwrap()
+    L2::new(L2Parameters { latency, bandwidth, queue, jitter: 0, seed: 0 }).unwrap()
 }
 
 fn step(l2: &mut L2, now: u64) -> Vec<u64> {
     let mut fills = Vec::new();
     l2.step(now, &mut fills);
-    assert!(
-        fills
-            .iter()
-            .all(|fill| fill.request == request(fill.request.id))
-    );
+    assert!(fills.iter().all(|fill| fill.request == request(fill.request.id)));
     fills.iter().map(|fill| fill.request.id).collect()
 }
 
@@ -44,11 +29,7 @@ fn a_lone_request_takes_the_latency() {
         for now in 1..1 + latency {
             assert_eq!((step(&mut l2, now), l2.outstanding()), (vec![], 1));
         }
-        assert_eq!(
-            (step(&mut l2, 1 + latency), l2.outstanding()),
-            (vec![1], 0),
-            "latency {latency}"
-        );
+        assert_eq!((step(&mut l2, 1 + latency), l2.outstanding()), (vec![1], 0), "latency {latency}");
     }
 }
 
@@ -56,10 +37,7 @@ fn a_lone_request_takes_the_latency() {
 fn bandwidth_spreads_a_burst_over_cycles() {
     let mut l2 = l2(10, 2, 8);
     assert!((0..5).all(|id| l2.push(request(id))));
-    let arrivals: Vec<_> = (0..14)
-        .map(|now| step(&mut l2, now))
-        .filter(|fills| !fills.is_empty())
-        .collect();
+    let arrivals: Vec<_> = (0..14).map(|now| step(&mut l2, now)).filter(|fills| !fills.is_empty()).collect();
     assert_eq!(arrivals, [vec![0, 1], vec![2, 3], vec![4]]);
 }
 
@@ -83,22 +61,10 @@ fn time_does_not_run_backwards() {
 
 #[test]
 fn illegal_parameters_name_the_key() {
-    let parameters = L2Parameters {
-        bandwidth: 0,
-        ..L2Parameters::default()
-    };
-    assert_eq!(
-        L2::new(parameters).unwrap_err().to_string(),
-        "bandwidth = 0: legal is 1..=65536"
-    );
-    let parameters = L2Parameters {
-        queue: 0,
-        ..L2Parameters::default()
-    };
-    assert_eq!(
-        L2::new(parameters).unwrap_err().to_string(),
-        "queue = 0: legal is 1..=1048576"
-    );
+    let parameters = L2Parameters { bandwidth: 0, ..L2Parameters::default() };
+    assert_eq!(L2::new(parameters).unwrap_err().to_string(), "bandwidth = 0: legal is 1..=65536");
+    let parameters = L2Parameters { queue: 0, ..L2Parameters::default() };
+    assert_eq!(L2::new(parameters).unwrap_err().to_string(), "queue = 0: legal is 1..=1048576");
 }
 
 proptest! {

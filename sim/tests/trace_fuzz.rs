@@ -5,26 +5,16 @@ mod common;
 use std::io::{Cursor, Write};
 
 use common::sample;
-use l1forge_sim::trace::{
-    DealParameters, Dealer, TraceInfo, TraceOptions, TraceReader, TraceWriter,
-};
+use l1forge_sim::trace::{DealParameters, Dealer, TraceInfo, TraceOptions, TraceReader, TraceWriter};
 use proptest::prelude::*;
 
 /// Reads `data` in every way there is. Returns whether it is a valid trace.
 fn survive(data: &[u8], partial: bool) -> bool {
-    let options = TraceOptions {
-        address_bits: 64,
-        partial,
-    };
+    let options = TraceOptions { address_bits: 64, partial };
     let open = || TraceReader::from_reader(Cursor::new(data.to_vec()), "fuzz", options.clone());
     let Ok(reader) = open() else { return false };
     let valid = TraceInfo::of(reader, 32).is_ok();
-    let parameters = DealParameters {
-        sms: 2,
-        resident: 1,
-        waiting: 1,
-        ..DealParameters::default()
-    };
+    let parameters = DealParameters { sms: 2, resident: 1, waiting: 1, ..DealParameters::default() };
     let mut dealer = Dealer::new(open().unwrap(), parameters).unwrap();
     let dealt = (|| {
         while dealer.next_kernel()?.is_some() {
@@ -38,9 +28,7 @@ fn survive(data: &[u8], partial: bool) -> bool {
     })();
     assert_eq!(dealt.is_ok(), valid, "dealer and reader disagree");
     if let Ok(events) = open().unwrap().collect::<Result<Vec<_>, _>>() {
-        let [l1forge_sim::trace::Event::KernelBegin(kernel), rest @ ..] = &events[..] else {
-            panic!()
-        };
+        let [l1forge_sim::trace::Event::KernelBegin(kernel), rest @ ..] = &events[..] else { panic!() };
         let written = TraceWriter::new(Vec::new(), kernel).and_then(|mut writer| {
             rest.iter().try_for_each(|event| writer.event(event))?;
             writer.finish()
@@ -122,14 +110,8 @@ fn apply(data: &mut Vec<u8>, change: &Change) {
         Change::Word(at, word) => {
             let at = at.index(data.len());
             let blank = |b: &u8| b.is_ascii_whitespace();
-            let start = data[..at]
-                .iter()
-                .rposition(blank)
-                .map_or(0, |blank| blank + 1);
-            let end = data[at..]
-                .iter()
-                .position(blank)
-                .map_or(data.len(), |blank| at + blank);
+            let start = data[..at].iter().rposition(blank).map_or(0, |blank| blank + 1);
+            let end = data[at..].iter().position(blank).map_or(data.len(), |blank| at + blank);
             data.splice(start..end, word.bytes());
         }
     }
@@ -190,10 +172,7 @@ proptest! {
 fn unchanged_samples_are_valid() {
     for version in 1..=6 {
         for compression in 0..4 {
-            assert!(
-                survive(&compressed(sample(version).as_bytes(), compression), false),
-                "{version} {compression}"
-            );
+            assert!(survive(&compressed(sample(version).as_bytes(), compression), false), "{version} {compression}");
         }
     }
 }

@@ -18,37 +18,18 @@ fn bfs_shares_half_of_its_lines() {
         return;
     };
     let info = info(&folder);
-    assert_eq!(
-        (info.memcpys, info.memcpy_bytes),
-        (5, 32768 + 98304 + 4096 + 1 + 1)
-    );
-    assert_eq!(
-        info.kernels.iter().map(|k| k.kernel.id).collect::<Vec<_>>(),
-        [1, 2, 3, 4, 5, 6]
-    );
+    assert_eq!((info.memcpys, info.memcpy_bytes), (5, 32768 + 98304 + 4096 + 1 + 1));
+    assert_eq!(info.kernels.iter().map(|k| k.kernel.id).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
     for kernel in &info.kernels {
-        assert_eq!(
-            (kernel.thread_blocks, kernel.warps),
-            (8, 128),
-            "{}",
-            kernel.kernel.id
-        );
-        assert_eq!(
-            (kernel.kernel.tracer_version, kernel.kernel.compression),
-            (3, Compression::None)
-        );
+        assert_eq!((kernel.thread_blocks, kernel.warps), (8, 128), "{}", kernel.kernel.id);
+        assert_eq!((kernel.kernel.tracer_version, kernel.kernel.compression), (3, Compression::None));
     }
     let fifth = &info.kernels[4];
     assert_eq!(fifth.kernel.name, "_Z6KernelP4NodePiPbS2_S2_S1_i");
     assert_eq!((fifth.lines, fifth.shared_lines), (348, 171));
     // Counted in the text with grep and awk, over all six kernels.
-    let sum = |count: fn(&l1forge_sim::trace::KernelInfo) -> u64| {
-        info.kernels.iter().map(count).sum::<u64>()
-    };
-    assert_eq!(
-        (sum(|k| k.loads), sum(|k| k.stores), sum(|k| k.atomics)),
-        (3088, 1664, 0)
-    );
+    let sum = |count: fn(&l1forge_sim::trace::KernelInfo) -> u64| info.kernels.iter().map(count).sum::<u64>();
+    assert_eq!((sum(|k| k.loads), sum(|k| k.stores), sum(|k| k.atomics)), (3088, 1664, 0));
 }
 
 #[test]
@@ -57,13 +38,8 @@ fn vectoradd_shares_nothing() {
         return;
     };
     let info = info(&folder);
-    let [kernel] = info.kernels.as_slice() else {
-        panic!("{} kernels", info.kernels.len())
-    };
-    assert_eq!(
-        (kernel.kernel.tracer_version, kernel.kernel.compression),
-        (5, Compression::Xz)
-    );
+    let [kernel] = info.kernels.as_slice() else { panic!("{} kernels", info.kernels.len()) };
+    assert_eq!((kernel.kernel.tracer_version, kernel.kernel.compression), (5, Compression::Xz));
     assert_eq!((kernel.thread_blocks, kernel.shared_lines), (196, 0));
     // 50,000 elements, three arrays, 4 bytes each.
     assert_eq!(kernel.bytes, 3 * 50_000 * 4);

@@ -68,34 +68,18 @@ fn timed<T>(what: &str, cycles: u64, wall: bool, body: impl FnOnce() -> T) -> T 
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
-    let design = Design::new("counter")
-        .source("counter.v", COUNTER)
-        .clock("clk");
-    for (what, root) in [
-        ("first build, run-time library included", "one"),
-        ("the same in another cache", "two"),
-    ] {
+    let design = Design::new("counter").source("counter.v", COUNTER).clock("clk");
+    for (what, root) in [("first build, run-time library included", "one"), ("the same in another cache", "two")] {
         let builder = Builder::new(Cache::at(folder.path().join(root)), Toolbox::from_env());
         let library = builder.build(&design)?;
-        println!(
-            "{what:<44} {:>12.2} s",
-            library.build_seconds().unwrap_or(0.0)
-        );
+        println!("{what:<44} {:>12.2} s", library.build_seconds().unwrap_or(0.0));
     }
     let builder = Builder::new(Cache::at(folder.path().join("two")), Toolbox::from_env());
     let library = builder.build(&design.clone().define("OTHER", ""))?;
-    println!(
-        "{:<44} {:>12.2} s",
-        "another design in that cache",
-        library.build_seconds().unwrap_or(0.0)
-    );
+    println!("{:<44} {:>12.2} s", "another design in that cache", library.build_seconds().unwrap_or(0.0));
     let start = Instant::now();
     let library = builder.build(&design)?;
-    println!(
-        "{:<44} {:>12.3} s",
-        "from the cache",
-        start.elapsed().as_secs_f64()
-    );
+    println!("{:<44} {:>12.3} s", "from the cache", start.elapsed().as_secs_f64());
 
     let cycles = 20_000_000;
     let mut dut = library.instantiate(Init::Random(1))?;
@@ -132,82 +116,36 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     });
     let mut values = Values::inputs(&interface);
-    timed(
-        "wide: set_elem of all 1024 elements alone",
-        cycles,
-        false,
-        || {
-            for cycle in 0..cycles {
-                for &(d, _) in &ports {
-                    for element in 0..64 {
-                        values.set_elem(
-                            d,
-                            element,
-                            21,
-                            black_box((cycle + u64::from(element)) & 0x1f_ffff),
-                        );
-                    }
+    timed("wide: set_elem of all 1024 elements alone", cycles, false, || {
+        for cycle in 0..cycles {
+            for &(d, _) in &ports {
+                for element in 0..64 {
+                    values.set_elem(d, element, 21, black_box((cycle + u64::from(element)) & 0x1f_ffff));
                 }
             }
-        },
-    );
-    let mut bench = |cycle: u64, _: &Values, inputs: &mut Values| {
-        inputs.set_elem(
-            ports[cycle as usize % 16].0,
-            cycle as u32 % 64,
-            21,
-            cycle & 0x1f_ffff,
-        );
-        if cycle == cycles {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
         }
+    });
+    let mut bench = |cycle: u64, _: &Values, inputs: &mut Values| {
+        inputs.set_elem(ports[cycle as usize % 16].0, cycle as u32 % 64, 21, cycle & 0x1f_ffff);
+        if cycle == cycles { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let mut dut = library.instantiate(Init::Zeros)?;
-    let mut model = Registers {
-        ports: ports.clone(),
-        state: vec![[0; 21]; 16],
-    };
-    timed("wide: lockstep, everything compared", cycles, false, || {
-        Lockstep::new(&mut dut).run(&mut model, &mut bench)
-    })?;
+    let mut model = Registers { ports: ports.clone(), state: vec![[0; 21]; 16] };
+    timed("wide: lockstep, everything compared", cycles, false, || Lockstep::new(&mut dut).run(&mut model, &mut bench))?;
     let mut dut = library.instantiate(Init::Zeros)?;
-    let mut model = Registers {
-        ports: ports.clone(),
-        state: vec![[0; 21]; 16],
-    };
+    let mut model = Registers { ports: ports.clone(), state: vec![[0; 21]; 16] };
     let mut recorder = Recorder::create(folder.path().join("wide.rec"), &interface)?;
     let mut bench = |cycle: u64, _: &Values, inputs: &mut Values| {
-        inputs.set_elem(
-            ports[cycle as usize % 16].0,
-            cycle as u32 % 64,
-            21,
-            cycle & 0x1f_ffff,
-        );
-        if cycle == 20_000 {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        inputs.set_elem(ports[cycle as usize % 16].0, cycle as u32 % 64, 21, cycle & 0x1f_ffff);
+        if cycle == 20_000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    timed("wide: lockstep, recorded", 20_000, false, || {
-        Lockstep::new(&mut dut)
-            .record(&mut recorder)
-            .run(&mut model, &mut bench)
-    })?;
+    timed("wide: lockstep, recorded", 20_000, false, || Lockstep::new(&mut dut).record(&mut recorder).run(&mut model, &mut bench))?;
     let recording = recorder.finish()?;
     let design = Design::new("wide").source("wide.v", wide()).clock("clk");
     // The registers have no reset: the first cycle differs in Icarus, and in it alone.
-    let report = timed(
-        "wide: the recording in Icarus Verilog",
-        20_000,
-        true,
-        || l1forge_verif::icarus::Icarus::new(Toolbox::from_env()).run(&design, &recording),
-    )?;
-    println!(
-        "{:<44} {:>12} in {} cycles",
-        "mismatches in Icarus Verilog", report.mismatches, report.cycles
-    );
+    let report = timed("wide: the recording in Icarus Verilog", 20_000, true, || {
+        l1forge_verif::icarus::Icarus::new(Toolbox::from_env()).run(&design, &recording)
+    })?;
+    println!("{:<44} {:>12} in {} cycles", "mismatches in Icarus Verilog", report.mismatches, report.cycles);
     Ok(())
 }

@@ -51,7 +51,8 @@ pub fn design(config: &Config, name: &str, instance: usize) -> Result<Design, Bl
         .ports()
         .iter()
         .map(|p| {
-            let spec = if p.dir == l1forge_hdl::rtl::Dir::Output { PortSpec::output(&p.name, p.width) } else { PortSpec::input(&p.name, p.width) };
+            let spec =
+                if p.dir == l1forge_hdl::rtl::Dir::Output { PortSpec::output(&p.name, p.width) } else { PortSpec::input(&p.name, p.width) };
             match all.iter().find(|m| m.name == p.name) {
                 Some(m) if m.bits * m.count == p.width && m.count > 1 => spec.elements(m.bits),
                 _ => spec,
@@ -64,7 +65,9 @@ pub fn design(config: &Config, name: &str, instance: usize) -> Result<Design, Bl
     let ours: BTreeSet<(String, u32)> =
         module.ports().iter().filter(|p| p.name != "clk_i" && p.name != reset).map(|p| (p.name.clone(), p.width)).collect();
     if ours != theirs {
-        let list = |a: &BTreeSet<(String, u32)>, b: &BTreeSet<(String, u32)>| a.difference(b).map(|p| format!("{}[{}]", p.0, p.1)).collect::<Vec<_>>().join(", ");
+        let list = |a: &BTreeSet<(String, u32)>, b: &BTreeSet<(String, u32)>| {
+            a.difference(b).map(|p| format!("{}[{}]", p.0, p.1)).collect::<Vec<_>>().join(", ")
+        };
         return Err(BlockError::Ports { block: name.into(), model: list(&theirs, &ours), module: list(&ours, &theirs) });
     }
     let top = module.name().to_string();
@@ -177,7 +180,11 @@ enum Late {
     /// `and_reduction`: candidates after the first start.
     Candidates(bool),
     /// `snapshot_matrix`: rows written so far (by bank and row), elements read since.
-    Reads { written: BTreeSet<(usize, u64)>, known: Vec<bool>, banks: usize },
+    Reads {
+        written: BTreeSet<(usize, u64)>,
+        known: Vec<bool>,
+        banks: usize,
+    },
 }
 
 impl<B: Block> BlockModel<B> {
@@ -248,9 +255,9 @@ impl<B: Block> Model for BlockModel<B> {
             Late::Candidates(started) => *started |= self.inputs.get(input("start_i"), 0) != 0,
             Late::Reads { written, known, banks } => {
                 let (read, row) = (input("read_valid_i"), input("read_row_i"));
-                for e in 0..known.len() {
+                for (e, known) in known.iter_mut().enumerate() {
                     if self.inputs.get(read, e) != 0 {
-                        known[e] = written.contains(&(e % *banks, self.inputs.get(row, e)));
+                        *known = written.contains(&(e % *banks, self.inputs.get(row, e)));
                     }
                 }
                 // Only a write of every bit defines a row.

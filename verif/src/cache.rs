@@ -27,10 +27,7 @@ pub(crate) trait At<T> {
 
 impl<T> At<T> for io::Result<T> {
     fn at(self, path: impl AsRef<Path>) -> Result<T, IoError> {
-        self.map_err(|source| IoError {
-            path: path.as_ref().to_owned(),
-            source,
-        })
+        self.map_err(|source| IoError { path: path.as_ref().to_owned(), source })
     }
 }
 
@@ -93,11 +90,7 @@ impl Cache {
     /// The cache of the environment: `L1FORGE_CACHE`, else `$XDG_CACHE_HOME/l1forge`, else `~/.cache/l1forge`; where there is no home
     /// folder either, `l1forge-cache` in the folder of temporary files.
     pub fn from_env() -> Self {
-        let variable = |name| {
-            std::env::var_os(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let root = variable("L1FORGE_CACHE")
             .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("l1forge")))
             .or_else(|| variable("HOME").map(|folder| folder.join(".cache/l1forge")))
@@ -109,9 +102,7 @@ impl Cache {
     pub fn at(root: impl Into<PathBuf>) -> Self {
         let root = root.into();
         // Tools run in other folders than this process.
-        Self {
-            root: std::path::absolute(&root).unwrap_or(root),
-        }
+        Self { root: std::path::absolute(&root).unwrap_or(root) }
     }
 
     /// The folder.
@@ -154,10 +145,7 @@ impl Cache {
             fs::rename(&path, &bad).at(&path)?;
             remove(&bad);
         }
-        let scratch = tempfile::Builder::new()
-            .prefix(&format!("{name}."))
-            .tempdir_in(&temporary)
-            .at(&temporary)?;
+        let scratch = tempfile::Builder::new().prefix(&format!("{name}.")).tempdir_in(&temporary).at(&temporary)?;
         let workspace = Workspace {
             product: scratch.path().join("product"),
             log: scratch.path().join("build.log"),
@@ -183,12 +171,7 @@ impl Cache {
         let folder = self.root.join("locks");
         fs::create_dir_all(&folder).at(&folder)?;
         let path = folder.join(format!("{name}.lock"));
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .at(&path)?;
+        let file = File::options().create(true).truncate(false).write(true).open(&path).at(&path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

@@ -26,12 +26,7 @@ pub enum PointKind {
 
 impl PointKind {
     /// All kinds, in the order in which they are reported.
-    pub const ALL: [PointKind; 4] = [
-        PointKind::Line,
-        PointKind::Branch,
-        PointKind::Toggle,
-        PointKind::User,
-    ];
+    pub const ALL: [PointKind; 4] = [PointKind::Line, PointKind::Branch, PointKind::Toggle, PointKind::User];
 
     /// Name in reports.
     pub fn name(self) -> &'static str {
@@ -63,19 +58,8 @@ pub struct Point {
 
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            kind,
-            module,
-            file,
-            line,
-            column,
-            name,
-        } = self;
-        write!(
-            f,
-            "{file}:{line}:{column}: {} {name} in {module}",
-            kind.name()
-        )
+        let Self { kind, module, file, line, column, name } = self;
+        write!(f, "{file}:{line}:{column}: {} {name} in {module}", kind.name())
     }
 }
 
@@ -91,23 +75,13 @@ pub struct Ratio {
 impl Ratio {
     /// Share in percent; 100 where there is nothing to hit.
     pub fn percent(self) -> f64 {
-        if self.total == 0 {
-            100.0
-        } else {
-            100.0 * self.hit as f64 / self.total as f64
-        }
+        if self.total == 0 { 100.0 } else { 100.0 * self.hit as f64 / self.total as f64 }
     }
 }
 
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:.1} % ({} of {})",
-            self.percent(),
-            self.hit,
-            self.total
-        )
+        write!(f, "{:.1} % ({} of {})", self.percent(), self.hit, self.total)
     }
 }
 
@@ -144,10 +118,7 @@ impl CodeCoverage {
     pub fn read(path: impl AsRef<Path>) -> Result<Self, CodeCoverageError> {
         let path = path.as_ref();
         let mut coverage = Self::default();
-        for (index, line) in BufReader::new(File::open(path).at(path)?)
-            .lines()
-            .enumerate()
-        {
+        for (index, line) in BufReader::new(File::open(path).at(path)?).lines().enumerate() {
             let line = line.at(path)?;
             if line.starts_with('#') || line.is_empty() {
                 continue;
@@ -186,10 +157,7 @@ impl CodeCoverage {
 
     /// The points that no run has hit.
     pub fn missed(&self) -> impl Iterator<Item = &Point> {
-        self.points
-            .iter()
-            .filter(|&(_, &count)| count == 0)
-            .map(|(point, _)| point)
+        self.points.iter().filter(|&(_, &count)| count == 0).map(|(point, _)| point)
     }
 
     fn add(&mut self, point: Point, count: u64) {
@@ -214,14 +182,7 @@ impl fmt::Display for CodeCoverage {
 /// `^B` its value.
 fn parse(line: &str) -> Option<(Point, u64)> {
     let (fields, count) = line.strip_prefix("C '")?.rsplit_once("' ")?;
-    let mut point = Point {
-        kind: PointKind::User,
-        module: String::new(),
-        file: String::new(),
-        line: 0,
-        column: 0,
-        name: String::new(),
-    };
+    let mut point = Point { kind: PointKind::User, module: String::new(), file: String::new(), line: 0, column: 0, name: String::new() };
     let mut page = None;
     for field in fields.split('\u{1}').filter(|field| !field.is_empty()) {
         let (key, value) = field.split_once('\u{2}')?;

@@ -50,9 +50,7 @@ impl fmt::Display for Bin {
 
 /// Two coverages that cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the two runs declare different bins: `{0}` is only in one of them, or has another goal there"
-)]
+#[error("the two runs declare different bins: `{0}` is only in one of them, or has another goal there")]
 pub struct MergeError(pub String);
 
 /// Declared bins and their hits.
@@ -80,23 +78,11 @@ impl Coverage {
     ///
     /// # Panics
     /// When the bin is already declared, or the goal is zero.
-    pub fn declare_goal(
-        &mut self,
-        group: impl Into<String>,
-        name: impl Into<String>,
-        goal: u64,
-    ) -> BinId {
-        let bin = Bin {
-            group: group.into(),
-            name: name.into(),
-            hits: 0,
-            goal,
-        };
+    pub fn declare_goal(&mut self, group: impl Into<String>, name: impl Into<String>, goal: u64) -> BinId {
+        let bin = Bin { group: group.into(), name: name.into(), hits: 0, goal };
         assert!(goal > 0, "bin `{bin}` has no goal");
         let index = self.bins.len();
-        let previous = self
-            .by_name
-            .insert((bin.group.clone(), bin.name.clone()), index);
+        let previous = self.by_name.insert((bin.group.clone(), bin.name.clone()), index);
         assert!(previous.is_none(), "bin `{bin}` is declared twice");
         self.bins.push(bin);
         BinId(index)
@@ -133,10 +119,7 @@ impl Coverage {
     /// Bins reached, of all.
     pub fn ratio(&self) -> Ratio {
         let hit = self.bins.iter().filter(|bin| bin.reached()).count() as u64;
-        Ratio {
-            hit,
-            total: self.bins.len() as u64,
-        }
+        Ratio { hit, total: self.bins.len() as u64 }
     }
 
     /// Adds the hits of another run of the same bench.
@@ -149,10 +132,7 @@ impl Coverage {
                 .iter()
                 .find(|bin| {
                     let key = (bin.group.clone(), bin.name.clone());
-                    right
-                        .by_name
-                        .get(&key)
-                        .is_none_or(|&index| right.bins[index].goal != bin.goal)
+                    right.by_name.get(&key).is_none_or(|&index| right.bins[index].goal != bin.goal)
                 })
                 .map(|bin| MergeError(bin.to_string()))
         };
@@ -199,22 +179,11 @@ mod tests {
     #[test]
     fn goals_decide_what_is_reached() {
         let coverage = sample([1, 2]);
-        assert_eq!(
-            coverage
-                .unhit()
-                .map(|bin| bin.name.as_str())
-                .collect::<Vec<_>>(),
-            ["wrap"]
-        );
+        assert_eq!(coverage.unhit().map(|bin| bin.name.as_str()).collect::<Vec<_>>(), ["wrap"]);
         assert_eq!(coverage.ratio(), Ratio { hit: 1, total: 2 });
         assert_eq!(coverage.hits("queue", "wrap"), Some(2));
         assert_eq!(coverage.hits("queue", "absent"), None);
-        let lines = [
-            "functional coverage: 50.0 % (1 of 2)",
-            "             1  queue: full",
-            "!            2  queue: wrap (goal 3)",
-            "",
-        ];
+        let lines = ["functional coverage: 50.0 % (1 of 2)", "             1  queue: full", "!            2  queue: wrap (goal 3)", ""];
         assert_eq!(coverage.to_string(), lines.join("\n"));
     }
 
@@ -223,13 +192,7 @@ mod tests {
         let mut coverage = sample([0, 2]);
         coverage.merge(&sample([4, 1])).unwrap();
         assert_eq!(coverage.unhit().count(), 0);
-        assert_eq!(
-            (
-                coverage.hits("queue", "full"),
-                coverage.hits("queue", "wrap")
-            ),
-            (Some(4), Some(3))
-        );
+        assert_eq!((coverage.hits("queue", "full"), coverage.hits("queue", "wrap")), (Some(4), Some(3)));
         // The order of declaration does not matter.
         let mut other = Coverage::new();
         other.declare_goal("queue", "wrap", 3);
@@ -245,14 +208,8 @@ mod tests {
         let before = coverage.clone();
         let mut other = sample([1, 1]);
         other.declare("queue", "empty");
-        assert_eq!(
-            coverage.merge(&other),
-            Err(MergeError("queue: empty".into()))
-        );
-        assert_eq!(
-            coverage.merge(&Coverage::new()),
-            Err(MergeError("queue: full".into()))
-        );
+        assert_eq!(coverage.merge(&other), Err(MergeError("queue: empty".into())));
+        assert_eq!(coverage.merge(&Coverage::new()), Err(MergeError("queue: full".into())));
         let mut goal = Coverage::new();
         goal.declare("queue", "full");
         goal.declare_goal("queue", "wrap", 4);

@@ -38,42 +38,21 @@ impl ToolStatus {
 
 impl fmt::Display for ToolStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ToolInfo {
-            name,
-            install,
-            minimum,
-            purpose,
-            required,
-            ..
-        } = self.info;
+        let ToolInfo { name, install, minimum, purpose, required, .. } = self.info;
         let need = if required { "required" } else { "optional" };
         match &self.found {
             Ok(version) if self.too_old() => {
-                write!(
-                    f,
-                    "old      {name}: {version}; needs {minimum} ({need}: {purpose}); install: {install}"
-                )
+                write!(f, "old      {name}: {version}; needs {minimum} ({need}: {purpose}); install: {install}")
             }
             Ok(version) => write!(f, "ok       {name}: {version}"),
-            Err(error) => write!(
-                f,
-                "missing  {name}: {} ({need}: {purpose}); install: {install}",
-                error.looked
-            ),
+            Err(error) => write!(f, "missing  {name}: {} ({need}: {purpose}); install: {install}", error.looked),
         }
     }
 }
 
 /// The state of all tools.
 pub fn examine(tools: &Toolbox) -> Vec<ToolStatus> {
-    Tool::ALL
-        .iter()
-        .map(|&tool| ToolStatus {
-            tool,
-            info: tool.info(),
-            found: tools.version(tool),
-        })
-        .collect()
+    Tool::ALL.iter().map(|&tool| ToolStatus { tool, info: tool.info(), found: tools.version(tool) }).collect()
 }
 
 /// The first number with a dot in a line, else the first number, as a list of its parts.
@@ -83,15 +62,8 @@ fn version_in(line: &str) -> Option<Vec<u32>> {
         let parts: Option<Vec<u32>> = digits.split('.').map(|part| part.parse().ok()).collect();
         parts.filter(|parts| !parts.is_empty())
     };
-    let words = || {
-        line.split(|letter: char| {
-            letter.is_whitespace() || matches!(letter, '(' | ')' | ',' | '-' | '+')
-        })
-    };
-    words()
-        .filter_map(parse)
-        .find(|parts| parts.len() > 1)
-        .or_else(|| words().find_map(parse))
+    let words = || line.split(|letter: char| letter.is_whitespace() || matches!(letter, '(' | ')' | ',' | '-' | '+'));
+    words().filter_map(parse).find(|parts| parts.len() > 1).or_else(|| words().find_map(parse))
 }
 
 #[cfg(test)]
@@ -101,10 +73,7 @@ mod tests {
     #[test]
     fn versions_are_found_in_what_tools_print() {
         for (line, version) in [
-            (
-                "Verilator 5.006 2023-01-22 rev (Debian 5.006-3)",
-                vec![5, 6],
-            ),
+            ("Verilator 5.006 2023-01-22 rev (Debian 5.006-3)", vec![5, 6]),
             ("g++ (Debian 12.2.0-14) 12.2.0", vec![12, 2, 0]),
             ("GNU Make 4.3", vec![4, 3]),
             ("ccache version 4.8+really4.7.5", vec![4, 8]),
@@ -122,36 +91,20 @@ mod tests {
 
     fn status(found: Result<&str, ()>, tool: Tool) -> ToolStatus {
         let found = found.map(str::to_owned);
-        let missing = Toolbox::from_env()
-            .with(tool, "/nonexistent/tool")
-            .find(tool)
-            .unwrap_err();
-        ToolStatus {
-            tool,
-            info: tool.info(),
-            found: found.map_err(|()| missing),
-        }
+        let missing = Toolbox::from_env().with(tool, "/nonexistent/tool").find(tool).unwrap_err();
+        ToolStatus { tool, info: tool.info(), found: found.map_err(|()| missing) }
     }
 
     #[test]
     fn old_and_missing_tools_are_told_apart() {
         let old = status(Ok("Verilator 4.228 2022-10-01"), Tool::Verilator);
         assert!(old.too_old() && !old.usable() && old.is_problem());
-        assert!(
-            old.to_string()
-                .starts_with("old      Verilator: Verilator 4.228"),
-            "{old}"
-        );
+        assert!(old.to_string().starts_with("old      Verilator: Verilator 4.228"), "{old}");
         let new = status(Ok("Verilator 5.030 2024-10-27"), Tool::Verilator);
         assert!(new.usable() && !new.is_problem());
         let missing = status(Err(()), Tool::Verilator);
         assert!(missing.is_problem() && !missing.too_old());
-        assert!(
-            missing
-                .to_string()
-                .contains("install: sudo apt-get install verilator"),
-            "{missing}"
-        );
+        assert!(missing.to_string().contains("install: sudo apt-get install verilator"), "{missing}");
         // What is optional is no problem.
         let optional = status(Err(()), Tool::OpenRoad);
         assert!(!optional.usable() && !optional.is_problem());
@@ -160,18 +113,12 @@ mod tests {
     #[test]
     fn all_tools_are_examined() {
         let report = examine(&Toolbox::from_env());
-        assert_eq!(
-            report.iter().map(|status| status.tool).collect::<Vec<_>>(),
-            Tool::ALL
-        );
+        assert_eq!(report.iter().map(|status| status.tool).collect::<Vec<_>>(), Tool::ALL);
         let verilator = &report[0];
         assert!(verilator.usable(), "{verilator}");
         // With an empty search path, nothing is there.
         let empty = Toolbox::from_env().with_path("/nonexistent");
-        let cc = examine(&empty)
-            .into_iter()
-            .find(|status| status.tool == Tool::Make)
-            .unwrap();
+        let cc = examine(&empty).into_iter().find(|status| status.tool == Tool::Make).unwrap();
         assert!(cc.is_problem());
     }
 }

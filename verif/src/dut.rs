@@ -93,10 +93,7 @@ pub struct Library {
 
 impl fmt::Debug for Library {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Library")
-            .field("path", &self.loaded.path)
-            .field("build_seconds", &self.build_seconds)
-            .finish_non_exhaustive()
+        f.debug_struct("Library").field("path", &self.loaded.path).field("build_seconds", &self.build_seconds).finish_non_exhaustive()
     }
 }
 
@@ -108,23 +105,15 @@ impl Library {
         build_seconds: Option<f64>,
         design: &Design,
     ) -> Result<Self, BuildError> {
-        let failed = |reason: String| BuildError::Load {
-            path: path.to_owned(),
-            reason,
-        };
+        let failed = |reason: String| BuildError::Load { path: path.to_owned(), reason };
         // SAFETY: the library was built by this crate from l1forge_shim.cpp and its content was just verified; its initialisers are
         // those of Verilator's run-time library, which have no preconditions.
-        let code =
-            unsafe { libloading::Library::new(path) }.map_err(|error| failed(error.to_string()))?;
+        let code = unsafe { libloading::Library::new(path) }.map_err(|error| failed(error.to_string()))?;
         // SAFETY: the types are those of l1forge_shim.h; the version check comes first.
         let functions = unsafe {
-            let abi: unsafe extern "C" fn() -> u32 =
-                symbol(&code, "l1forge_abi").map_err(&failed)?;
+            let abi: unsafe extern "C" fn() -> u32 = symbol(&code, "l1forge_abi").map_err(&failed)?;
             if abi() != ABI {
-                return Err(failed(format!(
-                    "interface version {}, expected {ABI}",
-                    abi()
-                )));
+                return Err(failed(format!("interface version {}, expected {ABI}", abi())));
             }
             Functions {
                 port_count: symbol(&code, "l1forge_port_count").map_err(&failed)?,
@@ -143,10 +132,7 @@ impl Library {
         // SAFETY: no preconditions.
         let count = unsafe { (functions.port_count)() } as usize;
         if count != interface.specs().len() {
-            return Err(failed(format!(
-                "{count} ports, expected {}",
-                interface.specs().len()
-            )));
+            return Err(failed(format!("{count} ports, expected {}", interface.specs().len())));
         }
         let loaded = Loaded {
             functions,
@@ -156,12 +142,7 @@ impl Library {
             coverage: design.has_coverage(),
             _code: code,
         };
-        Ok(Self {
-            loaded: Arc::new(loaded),
-            interface,
-            key,
-            build_seconds,
-        })
+        Ok(Self { loaded: Arc::new(loaded), interface, key, build_seconds })
     }
 
     /// The ports of the design.
@@ -207,8 +188,7 @@ impl Library {
         let (mode, seed) = init.raw();
         let functions = &self.loaded.functions;
         // SAFETY: no preconditions; the instance lives until Dut is dropped.
-        let raw = NonNull::new(unsafe { (functions.new)(mode, seed) })
-            .expect("l1forge_new returns an instance");
+        let raw = NonNull::new(unsafe { (functions.new)(mode, seed) }).expect("l1forge_new returns an instance");
         let mut dut = Dut {
             raw,
             ports: Vec::new(),
@@ -223,12 +203,7 @@ impl Library {
         let kind = unsafe { (functions.error)(raw.as_ptr()) }.kind;
         dut.check(kind)?;
         // SAFETY: the table has one entry per port and lives as long as the instance.
-        let table = unsafe {
-            std::slice::from_raw_parts(
-                (functions.ports)(raw.as_ptr()),
-                self.interface.specs().len(),
-            )
-        };
+        let table = unsafe { std::slice::from_raw_parts((functions.ports)(raw.as_ptr()), self.interface.specs().len()) };
         for (spec, entry) in self.interface.specs().iter().zip(table) {
             // SAFETY: names are string constants of the library.
             let name = unsafe { CStr::from_ptr(entry.name) };
@@ -241,20 +216,11 @@ impl Library {
                 spec.name,
                 self.path().display()
             );
-            dut.ports.push(Storage {
-                data: entry.data.cast(),
-                width: spec.width,
-                bytes: entry.bytes,
-                dir: spec.dir,
-            });
+            dut.ports.push(Storage { data: entry.data.cast(), width: spec.width, bytes: entry.bytes, dir: spec.dir });
         }
         let transfer = |port: Port| {
             let Storage { data, bytes, .. } = dut.ports[port.index as usize];
-            Transfer {
-                data,
-                bytes,
-                offset: port.offset,
-            }
+            Transfer { data, bytes, offset: port.offset }
         };
         dut.transfers_in = self.interface.input_ports().map(transfer).collect();
         dut.transfers_out = self.interface.output_ports().map(transfer).collect();
@@ -268,9 +234,7 @@ impl Library {
 /// `T` must be the type of the function.
 unsafe fn symbol<T: Copy>(code: &libloading::Library, name: &str) -> Result<T, String> {
     // SAFETY: promised by the caller.
-    unsafe { code.get::<T>(name.as_bytes()) }
-        .map(|symbol| *symbol)
-        .map_err(|error| error.to_string())
+    unsafe { code.get::<T>(name.as_bytes()) }.map(|symbol| *symbol).map_err(|error| error.to_string())
 }
 
 /// Bytes in which a model keeps a port.
@@ -411,10 +375,7 @@ impl Drop for Dut {
 
 impl fmt::Debug for Dut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dut")
-            .field("top", &self.library.top())
-            .field("cycles", &self.cycles)
-            .finish_non_exhaustive()
+        f.debug_struct("Dut").field("top", &self.library.top()).field("cycles", &self.cycles).finish_non_exhaustive()
     }
 }
 
@@ -446,18 +407,10 @@ impl Dut {
     #[inline]
     pub fn poke(&mut self, port: Port, value: u64) {
         let storage = self.driven(port);
-        assert!(
-            storage.width <= 64,
-            "a port of {} bits needs set_elem or poke_words",
-            storage.width
-        );
+        assert!(storage.width <= 64, "a port of {} bits needs set_elem or poke_words", storage.width);
         check_fits(value, storage.width);
         // SAFETY: data points to `bytes` <= 8 bytes of a live port.
-        unsafe {
-            storage
-                .data
-                .copy_from_nonoverlapping((&raw const value).cast(), storage.bytes as usize)
-        }
+        unsafe { storage.data.copy_from_nonoverlapping((&raw const value).cast(), storage.bytes as usize) }
     }
 
     /// Value of a port of at most 64 bits.
@@ -467,18 +420,10 @@ impl Dut {
     #[inline]
     pub fn peek(&self, port: Port) -> u64 {
         let storage = self.storage(port);
-        assert!(
-            storage.width <= 64,
-            "a port of {} bits needs get_elem or peek_words",
-            storage.width
-        );
+        assert!(storage.width <= 64, "a port of {} bits needs get_elem or peek_words", storage.width);
         let mut value = 0u64;
         // SAFETY: data points to `bytes` <= 8 bytes of a live port.
-        unsafe {
-            storage
-                .data
-                .copy_to_nonoverlapping((&raw mut value).cast(), storage.bytes as usize)
-        }
+        unsafe { storage.data.copy_to_nonoverlapping((&raw mut value).cast(), storage.bytes as usize) }
         value
     }
 
@@ -488,21 +433,12 @@ impl Dut {
     /// When the number of words is not `ceil(width / 32)`, the port is an output, or bits above its width are set.
     pub fn poke_words(&mut self, port: Port, words: &[u32]) {
         let storage = self.driven(port);
-        assert_eq!(
-            words.len(),
-            storage.width.div_ceil(32) as usize,
-            "words of a port of {} bits",
-            storage.width
-        );
+        assert_eq!(words.len(), storage.width.div_ceil(32) as usize, "words of a port of {} bits", storage.width);
         if let Some(&last) = words.last() {
             check_fits(u64::from(last), (storage.width - 1) % 32 + 1);
         }
         // SAFETY: data points to `bytes` bytes of a live port, and words hold at least as many.
-        unsafe {
-            storage
-                .data
-                .copy_from_nonoverlapping(words.as_ptr().cast(), storage.bytes as usize)
-        }
+        unsafe { storage.data.copy_from_nonoverlapping(words.as_ptr().cast(), storage.bytes as usize) }
     }
 
     /// Copies a port into 32-bit words, low word first; `words` is resized to `ceil(width / 32)`.
@@ -511,11 +447,7 @@ impl Dut {
         words.clear();
         words.resize(storage.width.div_ceil(32) as usize, 0);
         // SAFETY: data points to `bytes` bytes of a live port, and words hold at least as many.
-        unsafe {
-            storage
-                .data
-                .copy_to_nonoverlapping(words.as_mut_ptr().cast(), storage.bytes as usize)
-        }
+        unsafe { storage.data.copy_to_nonoverlapping(words.as_mut_ptr().cast(), storage.bytes as usize) }
     }
 
     /// Element `index` of a packed bus of elements of `width` bits (1 to 64); element 0 is in the low bits.
@@ -571,10 +503,7 @@ impl Dut {
     pub fn poke_all(&mut self, inputs: &Values) {
         self.check_values(inputs, Dir::Input);
         if !Arc::ptr_eq(inputs.interface(), self.interface())
-            && self
-                .accepted
-                .as_ref()
-                .is_none_or(|accepted| !Arc::ptr_eq(inputs.interface(), accepted))
+            && self.accepted.as_ref().is_none_or(|accepted| !Arc::ptr_eq(inputs.interface(), accepted))
         {
             self.accepted = Some(Arc::clone(inputs.interface()));
         }
@@ -584,9 +513,7 @@ impl Dut {
             // belong to one interface.
             unsafe {
                 let source = words.as_ptr().add(transfer.offset as usize).cast::<u8>();
-                transfer
-                    .data
-                    .copy_from_nonoverlapping(source, transfer.bytes as usize);
+                transfer.data.copy_from_nonoverlapping(source, transfer.bytes as usize);
             }
         }
     }
@@ -601,13 +528,8 @@ impl Dut {
         for transfer in &self.transfers_out {
             // SAFETY: as in poke_all; the bytes above `bytes` in the last word of a port are always zero.
             unsafe {
-                let target = words
-                    .as_mut_ptr()
-                    .add(transfer.offset as usize)
-                    .cast::<u8>();
-                transfer
-                    .data
-                    .copy_to_nonoverlapping(target, transfer.bytes as usize);
+                let target = words.as_mut_ptr().add(transfer.offset as usize).cast::<u8>();
+                transfer.data.copy_to_nonoverlapping(target, transfer.bytes as usize);
             }
         }
     }
@@ -670,9 +592,7 @@ impl Dut {
         let functions = &self.library.loaded.functions;
         // SAFETY: raw is a live instance; the text is copied before it changes.
         unsafe {
-            let text = CStr::from_ptr((functions.output)(self.raw.as_ptr()))
-                .to_string_lossy()
-                .into_owned();
+            let text = CStr::from_ptr((functions.output)(self.raw.as_ptr())).to_string_lossy().into_owned();
             (functions.clear_output)(self.raw.as_ptr());
             text
         }
@@ -686,8 +606,7 @@ impl Dut {
         let path = path.as_ref();
         let name = self.c_path(path)?;
         // SAFETY: raw is a live instance, name is zero terminated.
-        let kind =
-            unsafe { (self.library.loaded.functions.open_waves)(self.raw.as_ptr(), name.as_ptr()) };
+        let kind = unsafe { (self.library.loaded.functions.open_waves)(self.raw.as_ptr(), name.as_ptr()) };
         self.check(kind)?;
         self.waves = Some(path.to_owned());
         Ok(())
@@ -711,9 +630,7 @@ impl Dut {
     pub fn write_coverage(&mut self, path: impl AsRef<Path>) -> Result<(), DutError> {
         let name = self.c_path(path.as_ref())?;
         // SAFETY: raw is a live instance, name is zero terminated.
-        let kind = unsafe {
-            (self.library.loaded.functions.write_coverage)(self.raw.as_ptr(), name.as_ptr())
-        };
+        let kind = unsafe { (self.library.loaded.functions.write_coverage)(self.raw.as_ptr(), name.as_ptr()) };
         self.check(kind)
     }
 
@@ -722,13 +639,7 @@ impl Dut {
     /// # Errors
     /// When the design was built without coverage, or no temporary file can be written.
     pub fn code_coverage(&mut self) -> Result<CodeCoverage, DutError> {
-        let failed = |message: String| DutError {
-            kind: StopKind::Unsupported,
-            file: String::new(),
-            line: 0,
-            message,
-            cycle: self.cycles,
-        };
+        let failed = |message: String| DutError { kind: StopKind::Unsupported, file: String::new(), line: 0, message, cycle: self.cycles };
         let file = tempfile::NamedTempFile::new().map_err(|error| failed(error.to_string()))?;
         self.write_coverage(file.path())?;
         CodeCoverage::read(file.path()).map_err(|error| DutError {
@@ -767,13 +678,7 @@ impl Dut {
             (error.line, text(error.file), text(error.message))
         };
         let line = u32::try_from(error).unwrap_or(0);
-        Err(DutError {
-            kind: StopKind::from_raw(kind),
-            file,
-            line,
-            message,
-            cycle: self.cycles,
-        })
+        Err(DutError { kind: StopKind::from_raw(kind), file, line, message, cycle: self.cycles })
     }
 
     fn c_path(&self, path: &Path) -> Result<CString, DutError> {
@@ -801,17 +706,9 @@ impl Dut {
     #[inline]
     fn check_values(&self, values: &Values, dir: Dir) {
         let theirs = values.interface();
-        let known = Arc::ptr_eq(theirs, self.interface())
-            || self
-                .accepted
-                .as_ref()
-                .is_some_and(|accepted| Arc::ptr_eq(theirs, accepted));
+        let known = Arc::ptr_eq(theirs, self.interface()) || self.accepted.as_ref().is_some_and(|accepted| Arc::ptr_eq(theirs, accepted));
         let same = known || **theirs == **self.interface();
-        assert!(
-            same && values.dir() == dir,
-            "these are not the {dir} values of `{}`",
-            self.library.top()
-        );
+        assert!(same && values.dir() == dir, "these are not the {dir} values of `{}`", self.library.top());
     }
 }
 
@@ -822,11 +719,7 @@ impl Storage {
         let (start, len) = self.window(low, width);
         let mut value = 0u128;
         // SAFETY: the window lies inside the live port and is at most 12 bytes long.
-        unsafe {
-            self.data
-                .add(start)
-                .copy_to_nonoverlapping((&raw mut value).cast(), len)
-        }
+        unsafe { self.data.add(start).copy_to_nonoverlapping((&raw mut value).cast(), len) }
         (value, low % 32)
     }
 
@@ -834,11 +727,7 @@ impl Storage {
     fn store(self, low: u32, width: u32, value: u128) {
         let (start, len) = self.window(low, width);
         // SAFETY: the window lies inside the live port and is at most 12 bytes long.
-        unsafe {
-            self.data
-                .add(start)
-                .copy_from_nonoverlapping((&raw const value).cast(), len)
-        }
+        unsafe { self.data.add(start).copy_from_nonoverlapping((&raw const value).cast(), len) }
     }
 
     /// First byte and length of the words of 32 bits that hold the bits `low+:width`, cut at the end of the storage.

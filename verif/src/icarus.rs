@@ -31,11 +31,7 @@ pub struct IcarusMismatch {
 
 impl fmt::Display for IcarusMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "cycle {}: {} is {}, expected {}",
-            self.cycle, self.port, self.got, self.expected
-        )
+        write!(f, "cycle {}: {} is {}, expected {}", self.cycle, self.port, self.got, self.expected)
     }
 }
 
@@ -95,11 +91,7 @@ pub struct Icarus {
 impl Icarus {
     /// Uses the programs of a toolbox.
     pub fn new(tools: Toolbox) -> Self {
-        Self {
-            tools,
-            limit: 10,
-            keep: None,
-        }
+        Self { tools, limit: 10, keep: None }
     }
 
     /// Reports so many mismatches with their values; all are counted. The default is 10.
@@ -139,40 +131,15 @@ impl Icarus {
         fs::write(&bench, self.bench(design, recording)?).at(&bench)?;
 
         let mut compiler = self.tools.command(Tool::Iverilog)?;
-        let generation = if design
-            .source_files()
-            .iter()
-            .any(|(name, _)| name.ends_with(".sv"))
-        {
-            "-g2012"
-        } else {
-            "-g2005"
-        };
-        compiler.args([
-            generation,
-            "-s",
-            "l1forge_bench",
-            "-o",
-            "../l1forge_bench.vvp",
-        ]);
-        compiler.args(
-            design
-                .define_list()
-                .iter()
-                .map(|(name, value)| format!("-D{name}={value}")),
-        );
-        compiler
-            .arg("../l1forge_bench.v")
-            .args(design.source_files().iter().map(|(name, _)| name))
-            .current_dir(&sources);
+        let generation = if design.source_files().iter().any(|(name, _)| name.ends_with(".sv")) { "-g2012" } else { "-g2005" };
+        compiler.args([generation, "-s", "l1forge_bench", "-o", "../l1forge_bench.vvp"]);
+        compiler.args(design.define_list().iter().map(|(name, value)| format!("-D{name}={value}")));
+        compiler.arg("../l1forge_bench.v").args(design.source_files().iter().map(|(name, _)| name)).current_dir(&sources);
         let output = compiler.output().at(Path::new("iverilog"))?;
         if !output.status.success() {
             let text = [output.stdout, output.stderr].concat();
             let output = String::from_utf8_lossy(&text).into_owned();
-            return Err(IcarusError::Compile {
-                top: design.top().to_owned(),
-                output,
-            });
+            return Err(IcarusError::Compile { top: design.top().to_owned(), output });
         }
 
         // -n: $stop ends the run, it would wait for input otherwise.
@@ -182,24 +149,12 @@ impl Icarus {
     }
 
     /// Runs the compiled bench and reads what it reports.
-    fn collect(
-        &self,
-        mut vvp: Command,
-        design: &Design,
-        recording: &Recording,
-        version: String,
-    ) -> Result<IcarusReport, IcarusError> {
+    fn collect(&self, mut vvp: Command, design: &Design, recording: &Recording, version: String) -> Result<IcarusReport, IcarusError> {
         const TAIL: usize = 20;
         let errors = tempfile::tempfile().at(std::env::temp_dir())?;
-        vvp.stdout(Stdio::piped())
-            .stderr(errors.try_clone().at("vvp")?);
+        vvp.stdout(Stdio::piped()).stderr(errors.try_clone().at("vvp")?);
         let mut child = vvp.spawn().at("vvp")?;
-        let mut report = IcarusReport {
-            cycles: 0,
-            mismatches: 0,
-            first: Vec::new(),
-            version,
-        };
+        let mut report = IcarusReport { cycles: 0, mismatches: 0, first: Vec::new(), version };
         let mut done = None;
         let mut tail = std::collections::VecDeque::new();
         let stdout = child.stdout.take().expect("the output is piped");
@@ -207,17 +162,13 @@ impl Icarus {
             let line = String::from_utf8_lossy(&line.at("vvp")?).into_owned();
             let fields: Vec<&str> = line.split_whitespace().collect();
             match fields[..] {
-                ["L1FORGE", "mismatch", cycle, port, expected, got] => {
-                    report.first.push(IcarusMismatch {
-                        cycle: cycle.parse().unwrap_or(0),
-                        port: port.to_owned(),
-                        expected: expected.to_owned(),
-                        got: got.to_owned(),
-                    })
-                }
-                ["L1FORGE", "done", cycles, mismatches] => {
-                    done = cycles.parse().ok().zip(mismatches.parse().ok())
-                }
+                ["L1FORGE", "mismatch", cycle, port, expected, got] => report.first.push(IcarusMismatch {
+                    cycle: cycle.parse().unwrap_or(0),
+                    port: port.to_owned(),
+                    expected: expected.to_owned(),
+                    got: got.to_owned(),
+                }),
+                ["L1FORGE", "done", cycles, mismatches] => done = cycles.parse().ok().zip(mismatches.parse().ok()),
                 _ => {
                     if tail.len() == TAIL {
                         tail.pop_front();
@@ -233,12 +184,7 @@ impl Icarus {
             if errors.rewind().is_ok() {
                 let _ = errors.take(1 << 16).read_to_string(&mut output);
             }
-            Err(IcarusError::Ended {
-                top: design.top().to_owned(),
-                cycles,
-                expected: recording.frames(),
-                output,
-            })
+            Err(IcarusError::Ended { top: design.top().to_owned(), cycles, expected: recording.frames(), output })
         };
         match done {
             Some((cycles, mismatches)) if status.success() && cycles == recording.frames() => {
@@ -256,26 +202,17 @@ impl Icarus {
         let bits = 8 * recording.frame_size();
         let name = |port| &interface.spec(port).name;
         // Names of the bench begin with l1f_ and an index: no port name can be in their way.
-        let (mut declarations, mut connections, mut drives, mut compares) =
-            (String::new(), String::new(), String::new(), String::new());
+        let (mut declarations, mut connections, mut drives, mut compares) = (String::new(), String::new(), String::new(), String::new());
         if let Some(clock) = interface.clock() {
             let _ = writeln!(connections, "    .{}(l1f_clock)", escape(name(clock)));
         }
         for (index, (port, bit)) in recording.layout().into_iter().enumerate() {
             let width = port.width() as usize;
             let slice = format!("l1f_frame[{}:{bit}]", bit + width - 1);
-            let kind = if port.dir() == Dir::Input {
-                "reg "
-            } else {
-                "wire"
-            };
+            let kind = if port.dir() == Dir::Input { "reg " } else { "wire" };
             let _ = writeln!(declarations, "  {kind} [{}:0] l1f_{index};", width - 1);
             let separator = if connections.is_empty() { "" } else { "," };
-            let _ = writeln!(
-                connections,
-                "    {separator}.{}(l1f_{index})",
-                escape(name(port))
-            );
+            let _ = writeln!(connections, "    {separator}.{}(l1f_{index})", escape(name(port)));
             match port.dir() {
                 Dir::Input => {
                     let _ = writeln!(drives, "      l1f_{index} = {slice};");
@@ -295,11 +232,7 @@ impl Icarus {
         }
         let top = escape(design.top());
         let (bytes, header) = (recording.frame_size(), recording.header());
-        let file = path
-            .display()
-            .to_string()
-            .replace('\\', "\\\\")
-            .replace('"', "\\\"");
+        let file = path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
         Ok(format!(
             "// Runs the cycles of a recording and compares every output.\n\
              `timescale 1ns / 1ps\n\
@@ -341,13 +274,7 @@ impl Icarus {
 
 /// A name as Verilog writes it: as it is, or escaped.
 fn escape(name: &str) -> String {
-    let plain = name
-        .chars()
-        .all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '$')
+    let plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '$')
         && !name.starts_with(|letter: char| letter.is_ascii_digit() || letter == '$');
-    if plain {
-        name.to_owned()
-    } else {
-        format!("\\{name} ")
-    }
+    if plain { name.to_owned() } else { format!("\\{name} ") }
 }

@@ -11,7 +11,8 @@ use crate::build::{Design, write_sources};
 use crate::cache::{At as _, IoError};
 use crate::tools::{MissingTool, Tool, Toolbox};
 
-/// Reads its arguments as slang's command line does; exits 0 when there is no diagnostic at all.
+/// Reads its arguments as slang's command line does, the first one aside: that is the language version, taken where slang knows it
+/// (from 10.0 on). Exits 0 when there is no diagnostic at all.
 const SLANG_SCRIPT: &str = "\
 import sys
 import pyslang
@@ -19,7 +20,11 @@ import pyslang
 driver = (getattr(pyslang, 'Driver', None) or pyslang.driver.Driver)()
 driver.addStandardArgs()
 quote = lambda text: '\"' + text.replace('\\\\', '\\\\\\\\').replace('\"', '\\\\\"') + '\"'
-line = ' '.join(quote(argument) for argument in ['slang'] + sys.argv[1:])
+language, arguments = sys.argv[1], sys.argv[2:]
+known = getattr(pyslang, 'LanguageVersion', None) or pyslang.syntax.LanguageVersion
+if hasattr(known, 'v' + language.replace('-', '_')):
+    arguments = ['--std', language] + arguments
+line = ' '.join(quote(argument) for argument in ['slang'] + arguments)
 ok = driver.parseCommandLine(line) and driver.processOptions() and driver.parseAllSources()
 if ok:
     compilation = driver.createCompilation()
@@ -73,11 +78,7 @@ pub fn lint(tools: &Toolbox, design: &Design) -> Result<Vec<LintReport>, LintErr
 ///
 /// # Panics
 /// When a tool is no linter.
-pub fn lint_with(
-    tools: &Toolbox,
-    design: &Design,
-    linters: &[Tool],
-) -> Result<Vec<LintReport>, LintError> {
+pub fn lint_with(tools: &Toolbox, design: &Design, linters: &[Tool]) -> Result<Vec<LintReport>, LintError> {
     let folder = tempfile::tempdir().at(std::env::temp_dir())?;
     write_sources(design, folder.path())?;
     let script = folder.path().join("l1forge_slang.py");
@@ -98,26 +99,14 @@ pub fn lint_with(
                 })
             })
             .collect();
-        let finish = |worker: std::thread::ScopedJoinHandle<'_, _>| {
-            worker
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        workers
-            .into_iter()
-            .flat_map(finish)
-            .collect::<Vec<(usize, Result<LintReport, LintError>)>>()
+        let finish = |worker: std::thread::ScopedJoinHandle<'_, _>| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        workers.into_iter().flat_map(finish).collect::<Vec<(usize, Result<LintReport, LintError>)>>()
     });
     results.sort_by_key(|(place, _)| *place);
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn run(
-    tools: &Toolbox,
-    design: &Design,
-    tool: Tool,
-    folder: &Path,
-) -> Result<LintReport, LintError> {
+fn run(tools: &Toolbox, design: &Design, tool: Tool, folder: &Path) -> Result<LintReport, LintError> {
     let version = tools.version(tool)?;
     let mut command = tools.command(tool)?;
     command.current_dir(folder);
@@ -126,27 +115,14 @@ fn run(
     let text = [output.stdout, output.stderr].concat();
     let mut text = String::from_utf8_lossy(&text).into_owned();
     if tool == Tool::Yosys {
-        let said = |line: &&str| {
-            ["Warning", "ERROR", "Latch inferred"]
-                .iter()
-                .any(|word| line.contains(word))
-        };
-        text = text
-            .lines()
-            .filter(said)
-            .map(|line| format!("{line}\n"))
-            .collect();
+        let said = |line: &&str| ["Warning", "ERROR", "Latch inferred"].iter().any(|word| line.contains(word));
+        text = text.lines().filter(said).map(|line| format!("{line}\n")).collect();
     }
     let ok = output.status.success() && text.trim().is_empty();
     if !output.status.success() && text.trim().is_empty() {
         text = format!("{}\n", output.status);
     }
-    Ok(LintReport {
-        tool,
-        version,
-        ok,
-        output: text,
-    })
+    Ok(LintReport { tool, version, ok, output: text })
 }
 
 fn arguments(command: &mut Command, design: &Design, tool: Tool) {
@@ -156,29 +132,16 @@ fn arguments(command: &mut Command, design: &Design, tool: Tool) {
     let defines = design.define_list().iter();
     match tool {
         Tool::Verilator => {
-            command.args([
-                "--lint-only",
-                "-Wall",
-                "+1364-2005ext+v",
-                "+1800-2017ext+sv",
-                "--top-module",
-                top,
-            ]);
-            command
-                .args(defines.map(|(name, value)| format!("+define+{name}={value}")))
-                .args(files);
+            command.args(["--lint-only", "-Wall", "+1364-2005ext+v", "+1800-2017ext+sv", "--top-module", top]);
+            command.args(defines.map(|(name, value)| format!("+define+{name}={value}"))).args(files);
         }
         Tool::Iverilog => {
             let generation = if system_verilog { "-g2012" } else { "-g2005" };
             command.args([generation, "-Wall", "-t", "null", "-s", top]);
-            command
-                .args(defines.map(|(name, value)| format!("-D{name}={value}")))
-                .args(files);
+            command.args(defines.map(|(name, value)| format!("-D{name}={value}"))).args(files);
         }
         Tool::Yosys => {
-            let defines: String = defines
-                .map(|(name, value)| format!(" -D {name}={value}"))
-                .collect();
+            let defines: String = defines.map(|(name, value)| format!(" -D {name}={value}")).collect();
             let read: String = files
                 .iter()
                 .map(|name| {
@@ -186,19 +149,12 @@ fn arguments(command: &mut Command, design: &Design, tool: Tool) {
                     format!("read_verilog{option}{defines} \"{name}\"; ")
                 })
                 .collect();
-            command.args([
-                "-p",
-                &format!("{read}hierarchy -check -top {top}; proc; check -assert"),
-            ]);
+            command.args(["-p", &format!("{read}hierarchy -check -top {top}; proc; check -assert")]);
         }
         Tool::Pyslang => {
-            command.args(["l1forge_slang.py", "-Wextra", "--top", top]);
-            if !system_verilog {
-                command.args(["--std", "1364-2005"]);
-            }
-            command
-                .args(defines.map(|(name, value)| format!("-D{name}={value}")))
-                .args(files);
+            let language = if system_verilog { "1800-2017" } else { "1364-2005" };
+            command.args(["l1forge_slang.py", language, "-Wextra", "--top", top]);
+            command.args(defines.map(|(name, value)| format!("-D{name}={value}"))).args(files);
         }
         other => panic!("{} is no linter", other.info().name),
     }

@@ -86,20 +86,12 @@ pub struct Reset {
 impl Reset {
     /// A reset that is active at 1.
     pub fn high(port: impl Into<String>, cycles: u32) -> Self {
-        Self {
-            port: port.into(),
-            active: true,
-            cycles,
-        }
+        Self { port: port.into(), active: true, cycles }
     }
 
     /// A reset that is active at 0.
     pub fn low(port: impl Into<String>, cycles: u32) -> Self {
-        Self {
-            port: port.into(),
-            active: false,
-            cycles,
-        }
+        Self { port: port.into(), active: false, cycles }
     }
 }
 
@@ -197,13 +189,7 @@ pub struct Lockstep<'a> {
 impl<'a> Lockstep<'a> {
     /// A run of `dut`, which should be fresh, like the model.
     pub fn new(dut: &'a mut Dut) -> Self {
-        Self {
-            dut,
-            reset: None,
-            recorder: None,
-            max_cycles: u64::MAX,
-            waves: None,
-        }
+        Self { dut, reset: None, recorder: None, max_cycles: u64::MAX, waves: None }
     }
 
     /// Starts with a reset.
@@ -238,11 +224,7 @@ impl<'a> Lockstep<'a> {
     ///
     /// # Errors
     /// See [`LockstepError`].
-    pub fn run(
-        mut self,
-        model: &mut dyn Model,
-        bench: &mut dyn Testbench,
-    ) -> Result<Report, LockstepError> {
+    pub fn run(mut self, model: &mut dyn Model, bench: &mut dyn Testbench) -> Result<Report, LockstepError> {
         let result = self.run_cycles(model, bench);
         if let Some(recorder) = &mut self.recorder {
             recorder.flush()?;
@@ -253,11 +235,7 @@ impl<'a> Lockstep<'a> {
         result
     }
 
-    fn run_cycles(
-        &mut self,
-        model: &mut dyn Model,
-        bench: &mut dyn Testbench,
-    ) -> Result<Report, LockstepError> {
+    fn run_cycles(&mut self, model: &mut dyn Model, bench: &mut dyn Testbench) -> Result<Report, LockstepError> {
         let interface = Arc::clone(self.dut.interface());
         let mut inputs = Values::inputs(&interface);
         let mut expected = Values::outputs(&interface);
@@ -308,21 +286,13 @@ impl<'a> Lockstep<'a> {
                 recorder.write(&inputs, &expected, true)?;
             }
             if let Err(message) = bench.observe(cycle, &inputs, &outputs) {
-                return Err(LockstepError::Testbench {
-                    cycle,
-                    message,
-                    history: history.text(),
-                });
+                return Err(LockstepError::Testbench { cycle, message, history: history.text() });
             }
             self.dut.tick()?;
             model.clock(&inputs);
             cycle += 1;
         }
-        bench.finish().map_err(|message| LockstepError::Testbench {
-            cycle,
-            message,
-            history: history.text(),
-        })?;
+        bench.finish().map_err(|message| LockstepError::Testbench { cycle, message, history: history.text() })?;
         Ok(Report { cycles: cycle })
     }
 }
@@ -333,19 +303,9 @@ fn describe(cycle: u64, expected: &Values, outputs: &Values, history: String) ->
     let differing: Vec<Port> = outputs.differences(expected).collect();
     let port = differing[0];
     let spec = interface.spec(port);
-    let ports = differing
-        .iter()
-        .map(|&port| interface.spec(port).name.clone())
-        .collect();
-    let mut mismatch = Mismatch {
-        cycle,
-        port: spec.name.clone(),
-        element: None,
-        expected: expected.hex(port),
-        got: outputs.hex(port),
-        ports,
-        history,
-    };
+    let ports = differing.iter().map(|&port| interface.spec(port).name.clone()).collect();
+    let mut mismatch =
+        Mismatch { cycle, port: spec.name.clone(), element: None, expected: expected.hex(port), got: outputs.hex(port), ports, history };
     if spec.elem < spec.width {
         let element = |values: &Values, index| element_words(values, port, index, spec.elem);
         let index = (0..spec.width / spec.elem)
@@ -361,10 +321,7 @@ fn describe(cycle: u64, expected: &Values, outputs: &Values, history: String) ->
 /// An element of any width as 64-bit words.
 fn element_words(values: &Values, port: Port, index: u32, width: u32) -> Vec<u64> {
     let low = index * width;
-    (0..width)
-        .step_by(64)
-        .map(|bit| values.get_bits(port, low + bit, (width - bit).min(64)))
-        .collect()
+    (0..width).step_by(64).map(|bit| values.get_bits(port, low + bit, (width - bit).min(64))).collect()
 }
 
 /// The last cycles of a run.
@@ -375,16 +332,12 @@ struct History {
 
 impl History {
     fn new(interface: &Arc<Interface>) -> Self {
-        Self {
-            cycles: VecDeque::with_capacity(HISTORY),
-            interface: Arc::clone(interface),
-        }
+        Self { cycles: VecDeque::with_capacity(HISTORY), interface: Arc::clone(interface) }
     }
 
     fn push(&mut self, cycle: u64, inputs: &Values, outputs: &Values) {
         if self.cycles.len() < HISTORY {
-            self.cycles
-                .push_back((cycle, inputs.clone(), outputs.clone()));
+            self.cycles.push_back((cycle, inputs.clone(), outputs.clone()));
         } else if let Some(mut oldest) = self.cycles.pop_front() {
             oldest.0 = cycle;
             oldest.1.copy_from(inputs);
@@ -394,14 +347,10 @@ impl History {
     }
 
     fn text(&self) -> String {
-        let mut text = String::from("the last cycles of the design:\n");
+        let mut text = String::from("the last cycles of the design:");
         for (cycle, inputs, outputs) in &self.cycles {
-            let _ = writeln!(
-                text,
-                "  cycle {cycle}\n    in  {}\n    out {}",
-                self.line(inputs),
-                self.line(outputs)
-            );
+            let (inputs, outputs) = (self.line(inputs), self.line(outputs));
+            let _ = write!(text, "\n  cycle {cycle}\n    in  {inputs}\n    out {outputs}");
         }
         text
     }
@@ -423,11 +372,7 @@ impl History {
                 line.push('{');
                 for (place, (index, words)) in nonzero.iter().take(ELEMENTS).enumerate() {
                     let separator = if place == 0 { "" } else { " " };
-                    let _ = write!(
-                        line,
-                        "{separator}{index}:{}",
-                        shorten(&hex_of(words, spec.elem), DIGITS)
-                    );
+                    let _ = write!(line, "{separator}{index}:{}", shorten(&hex_of(words, spec.elem), DIGITS));
                 }
                 if nonzero.len() > ELEMENTS {
                     let _ = write!(line, " and {} more", nonzero.len() - ELEMENTS);
@@ -444,19 +389,11 @@ impl History {
 /// Hexadecimal digits without the middle of a long row.
 fn shorten(digits: &str, limit: usize) -> String {
     let trimmed = digits.trim_start_matches('0');
-    let digits = if digits.len() > limit {
-        if trimmed.is_empty() { "0" } else { trimmed }
-    } else {
-        digits
-    };
+    let digits = if digits.len() > limit { if trimmed.is_empty() { "0" } else { trimmed } } else { digits };
     if digits.len() <= limit {
         return digits.to_owned();
     }
-    format!(
-        "{}..{}",
-        &digits[..limit / 2],
-        &digits[digits.len() - limit / 2..]
-    )
+    format!("{}..{}", &digits[..limit / 2], &digits[digits.len() - limit / 2..])
 }
 
 /// The seed of the environment variable `L1FORGE_SEED`, else `default`.
@@ -465,10 +402,7 @@ fn shorten(digits: &str, limit: usize) -> String {
 /// When the variable is not a number: a test that silently ran another seed would not repeat the failure.
 pub fn seed_from_env(default: u64) -> u64 {
     match std::env::var("L1FORGE_SEED") {
-        Ok(text) => text
-            .trim()
-            .parse()
-            .unwrap_or_else(|_| panic!("L1FORGE_SEED is `{text}`, not a number")),
+        Ok(text) => text.trim().parse().unwrap_or_else(|_| panic!("L1FORGE_SEED is `{text}`, not a number")),
         Err(_) => default,
     }
 }
@@ -503,9 +437,7 @@ pub struct Outcome<M, T> {
 
 impl<M, T> fmt::Debug for Outcome<M, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outcome")
-            .field("report", &self.report)
-            .finish_non_exhaustive()
+        f.debug_struct("Outcome").field("report", &self.report).finish_non_exhaustive()
     }
 }
 
@@ -625,11 +557,7 @@ impl<'a> Session<'a> {
         mut make: impl FnMut(&Arc<Interface>, u64) -> (M, T),
         recorder: Option<&mut Recorder>,
     ) -> Result<Outcome<M, T>, SessionError> {
-        let design = if self.waves.is_some() {
-            self.design.clone().waves(Waves::Fst)
-        } else {
-            self.design.clone()
-        };
+        let design = if self.waves.is_some() { self.design.clone().waves(Waves::Fst) } else { self.design.clone() };
         let library = self.builder.build(&design)?;
         let (mut model, mut bench) = make(library.interface(), self.seed);
         let waves = self.waves.clone().map(|path| (0, path));
@@ -639,17 +567,8 @@ impl<'a> Session<'a> {
         };
         let error = match self.lockstep(&mut dut, waves, recorder, &mut model, &mut bench) {
             Ok(report) => {
-                let code_coverage = if library.coverage() {
-                    dut.code_coverage().ok()
-                } else {
-                    None
-                };
-                return Ok(Outcome {
-                    report,
-                    model,
-                    bench,
-                    code_coverage,
-                });
+                let code_coverage = if library.coverage() { dut.code_coverage().ok() } else { None };
+                return Ok(Outcome { report, model, bench, code_coverage });
             }
             Err(error) => error,
         };
@@ -680,13 +599,7 @@ impl<'a> Session<'a> {
             Err(error) => return (None, Some(format!("no waves: {error}"))),
         };
         let from = failed_at.saturating_sub(self.failure_window);
-        match self.lockstep(
-            &mut dut,
-            Some((from, path.to_owned())),
-            None,
-            &mut model,
-            &mut bench,
-        ) {
+        match self.lockstep(&mut dut, Some((from, path.to_owned())), None, &mut model, &mut bench) {
             Err(second) if second.to_string() == first.to_string() => (Some(path.to_owned()), None),
             Err(second) => {
                 let note = format!("the second run, with waves, failed in another way: {second}");
@@ -694,10 +607,7 @@ impl<'a> Session<'a> {
             }
             Ok(_) => {
                 let note = "the second run, with waves, did not fail: the run depends on more than its seed";
-                (
-                    path.exists().then(|| path.to_owned()),
-                    Some(note.to_owned()),
-                )
+                (path.exists().then(|| path.to_owned()), Some(note.to_owned()))
             }
         }
     }
@@ -717,19 +627,7 @@ impl<'a> Session<'a> {
         lockstep.run(model, bench)
     }
 
-    fn failure(
-        &self,
-        error: LockstepError,
-        waves: Option<PathBuf>,
-        note: Option<String>,
-    ) -> Failure {
-        Failure {
-            top: self.design.top().to_owned(),
-            seed: self.seed,
-            error,
-            command: self.command.clone(),
-            waves,
-            note,
-        }
+    fn failure(&self, error: LockstepError, waves: Option<PathBuf>, note: Option<String>) -> Failure {
+        Failure { top: self.design.top().to_owned(), seed: self.seed, error, command: self.command.clone(), waves, note }
     }
 }

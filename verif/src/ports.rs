@@ -59,22 +59,12 @@ pub struct PortSpec {
 impl PortSpec {
     /// An input of `width` bits.
     pub fn input(name: impl Into<String>, width: u32) -> Self {
-        Self {
-            name: name.into(),
-            width,
-            dir: Dir::Input,
-            elem: width,
-        }
+        Self { name: name.into(), width, dir: Dir::Input, elem: width }
     }
 
     /// An output of `width` bits.
     pub fn output(name: impl Into<String>, width: u32) -> Self {
-        Self {
-            name: name.into(),
-            width,
-            dir: Dir::Output,
-            elem: width,
-        }
+        Self { name: name.into(), width, dir: Dir::Output, elem: width }
     }
 
     /// Says that the port is a packed bus of elements of `elem` bits, so that a mismatch names the element.
@@ -170,11 +160,7 @@ impl Interface {
         for (index, spec) in specs.iter().enumerate() {
             let index = index as u32;
             if spec.width == 0 || spec.elem == 0 || spec.width % spec.elem != 0 {
-                return Err(PortError::Width {
-                    name: spec.name.clone(),
-                    width: spec.width,
-                    elem: spec.elem,
-                });
+                return Err(PortError::Width { name: spec.name.clone(), width: spec.width, elem: spec.elem });
             }
             if by_name.insert(spec.name.clone(), index).is_some() {
                 return Err(PortError::Duplicate(spec.name.clone()));
@@ -190,12 +176,7 @@ impl Interface {
                 Dir::Input => &mut input_words,
                 Dir::Output => &mut output_words,
             };
-            ports.push(Port {
-                index,
-                offset: *total as u32,
-                width: spec.width,
-                dir: spec.dir,
-            });
+            ports.push(Port { index, offset: *total as u32, width: spec.width, dir: spec.dir });
             if !is_clock {
                 *total += words_of(spec.width);
             }
@@ -203,14 +184,7 @@ impl Interface {
         if let (Some(name), None) = (clock, clock_index) {
             return Err(PortError::Clock(name.to_owned()));
         }
-        Ok(Arc::new(Self {
-            specs,
-            ports,
-            by_name,
-            clock: clock_index,
-            input_words,
-            output_words,
-        }))
+        Ok(Arc::new(Self { specs, ports, by_name, clock: clock_index, input_words, output_words }))
     }
 
     /// The port list, in the order given.
@@ -240,38 +214,19 @@ impl Interface {
 
     /// The inputs without the clock, in the order of the port list.
     pub fn input_ports(&self) -> impl Iterator<Item = Port> + '_ {
-        self.ports
-            .iter()
-            .copied()
-            .filter(|port| port.dir == Dir::Input && Some(port.index) != self.clock)
+        self.ports.iter().copied().filter(|port| port.dir == Dir::Input && Some(port.index) != self.clock)
     }
 
     /// The outputs, in the order of the port list.
     pub fn output_ports(&self) -> impl Iterator<Item = Port> + '_ {
-        self.ports
-            .iter()
-            .copied()
-            .filter(|port| port.dir == Dir::Output)
+        self.ports.iter().copied().filter(|port| port.dir == Dir::Output)
     }
 
     fn find(&self, name: &str, dir: Dir) -> Result<Port, PortError> {
-        self.by_name
-            .get(name)
-            .map(|&index| self.ports[index as usize])
-            .filter(|port| port.dir == dir)
-            .ok_or_else(|| {
-                let known: Vec<_> = self
-                    .specs
-                    .iter()
-                    .filter(|spec| spec.dir == dir)
-                    .map(|spec| spec.name.as_str())
-                    .collect();
-                PortError::Unknown {
-                    name: name.to_owned(),
-                    dir,
-                    known: known.join(", "),
-                }
-            })
+        self.by_name.get(name).map(|&index| self.ports[index as usize]).filter(|port| port.dir == dir).ok_or_else(|| {
+            let known: Vec<_> = self.specs.iter().filter(|spec| spec.dir == dir).map(|spec| spec.name.as_str()).collect();
+            PortError::Unknown { name: name.to_owned(), dir, known: known.join(", ") }
+        })
     }
 
     fn word_count(&self, dir: Dir) -> usize {
@@ -306,11 +261,7 @@ impl Values {
 
     fn new(interface: &Arc<Interface>, dir: Dir) -> Self {
         let words = vec![0; interface.word_count(dir)].into_boxed_slice();
-        Self {
-            interface: Arc::clone(interface),
-            dir,
-            words,
-        }
+        Self { interface: Arc::clone(interface), dir, words }
     }
 
     /// The interface that lays this container out.
@@ -352,11 +303,7 @@ impl Values {
     #[inline]
     pub fn get(&self, port: Port) -> u64 {
         self.check(port);
-        assert!(
-            port.width <= 64,
-            "a port of {} bits does not fit in 64 bits",
-            port.width
-        );
+        assert!(port.width <= 64, "a port of {} bits does not fit in 64 bits", port.width);
         self.words[port.offset as usize]
     }
 
@@ -367,11 +314,7 @@ impl Values {
     #[inline]
     pub fn set(&mut self, port: Port, value: u64) {
         self.check(port);
-        assert!(
-            port.width <= 64,
-            "a port of {} bits needs set_elem or set_words",
-            port.width
-        );
+        assert!(port.width <= 64, "a port of {} bits needs set_elem or set_words", port.width);
         check_fits(value, port.width);
         self.words[port.offset as usize] = value;
     }
@@ -383,11 +326,7 @@ impl Values {
     #[inline]
     pub fn get_bit(&self, port: Port, index: u32) -> bool {
         self.check(port);
-        assert!(
-            index < port.width,
-            "bit {index} of a port of {} bits",
-            port.width
-        );
+        assert!(index < port.width, "bit {index} of a port of {} bits", port.width);
         (self.words[port.offset as usize + (index / 64) as usize] >> (index % 64)) & 1 != 0
     }
 
@@ -398,11 +337,7 @@ impl Values {
     #[inline]
     pub fn set_bit(&mut self, port: Port, index: u32, value: bool) {
         self.check(port);
-        assert!(
-            index < port.width,
-            "bit {index} of a port of {} bits",
-            port.width
-        );
+        assert!(index < port.width, "bit {index} of a port of {} bits", port.width);
         let word = &mut self.words[port.offset as usize + (index / 64) as usize];
         *word = (*word & !(1 << (index % 64))) | (u64::from(value) << (index % 64));
     }
@@ -456,8 +391,7 @@ impl Values {
         self.words[word] = (self.words[word] & !(mask(width) << shift)) | (value << shift);
         if shift + width > 64 {
             let spilled = shift + width - 64;
-            self.words[word + 1] =
-                (self.words[word + 1] & !mask(spilled)) | (value >> (64 - shift));
+            self.words[word + 1] = (self.words[word + 1] & !mask(spilled)) | (value >> (64 - shift));
         }
     }
 
@@ -478,8 +412,7 @@ impl Values {
         if let Some(&last) = words.last() {
             check_fits(last, top_bits(port.width));
         }
-        self.words[port.offset as usize..port.offset as usize + port.words()]
-            .copy_from_slice(words);
+        self.words[port.offset as usize..port.offset as usize + port.words()].copy_from_slice(words);
     }
 
     /// A port as hexadecimal digits, `ceil(width / 4)` of them.
@@ -492,33 +425,19 @@ impl Values {
     /// # Panics
     /// When the two containers have different sizes.
     pub fn differences<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Port> + 'a {
-        assert_eq!(
-            self.words.len(),
-            other.words.len(),
-            "containers of two interfaces"
-        );
-        self.ports()
-            .filter(|&port| self.words(port) != other.words(port))
+        assert_eq!(self.words.len(), other.words.len(), "containers of two interfaces");
+        self.ports().filter(|&port| self.words(port) != other.words(port))
     }
 
     /// The ports of this container, in the order of the port list.
     pub fn ports(&self) -> impl Iterator<Item = Port> + '_ {
         let clock = self.interface.clock;
-        self.interface
-            .ports
-            .iter()
-            .copied()
-            .filter(move |port| port.dir == self.dir && Some(port.index) != clock)
+        self.interface.ports.iter().copied().filter(move |port| port.dir == self.dir && Some(port.index) != clock)
     }
 
     #[inline]
     fn check(&self, port: Port) {
-        assert!(
-            port.dir == self.dir,
-            "an {} port used on the {} values",
-            port.dir,
-            self.dir
-        );
+        assert!(port.dir == self.dir, "an {} port used on the {} values", port.dir, self.dir);
     }
 }
 
@@ -526,10 +445,7 @@ impl fmt::Debug for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();
         for port in self.ports() {
-            map.entry(
-                &self.interface.spec(port).name,
-                &format_args!("{}'h{}", port.width, self.hex(port)),
-            );
+            map.entry(&self.interface.spec(port).name, &format_args!("{}'h{}", port.width, self.hex(port)));
         }
         map.finish()
     }
@@ -548,11 +464,7 @@ pub(crate) fn top_bits(width: u32) -> u32 {
 /// The low `width` bits set, for a width of 0 to 64.
 #[inline]
 pub(crate) fn mask(width: u32) -> u64 {
-    if width >= 64 {
-        u64::MAX
-    } else {
-        (1 << width) - 1
-    }
+    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }
 
 #[inline]
@@ -565,10 +477,7 @@ pub(crate) fn check_range(port_width: u32, low: u32, width: u32) {
 
 #[inline]
 pub(crate) fn check_fits(value: u64, width: u32) {
-    assert!(
-        value & !mask(width) == 0,
-        "value {value:#x} does not fit in {width} bits"
-    );
+    assert!(value & !mask(width) == 0, "value {value:#x} does not fit in {width} bits");
 }
 
 /// `width` bits in hexadecimal, `ceil(width / 4)` digits.
@@ -587,24 +496,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn one_output(width: u32) -> (Arc<Interface>, Port) {
-        let interface = Interface::new(
-            vec![
-                PortSpec::output("a", 64),
-                PortSpec::output("x", width),
-                PortSpec::output("b", 64),
-            ],
-            None,
-        )
-        .unwrap();
+        let interface =
+            Interface::new(vec![PortSpec::output("a", 64), PortSpec::output("x", width), PortSpec::output("b", 64)], None).unwrap();
         let port = interface.output("x").unwrap();
         (interface, port)
     }
 
     /// The plain description of a packed bus: one bool per bit.
     fn bits_of(values: &Values, port: Port) -> Vec<bool> {
-        (0..port.width())
-            .map(|index| values.get_bit(port, index))
-            .collect()
+        (0..port.width()).map(|index| values.get_bit(port, index)).collect()
     }
 
     proptest! {
@@ -661,20 +561,10 @@ mod tests {
 
     #[test]
     fn clock_is_in_no_container() {
-        let specs = vec![
-            PortSpec::input("a", 65),
-            PortSpec::input("clk", 1),
-            PortSpec::input("b", 1),
-        ];
+        let specs = vec![PortSpec::input("a", 65), PortSpec::input("clk", 1), PortSpec::input("b", 1)];
         let interface = Interface::new(specs, Some("clk")).unwrap();
         assert_eq!(Values::inputs(&interface).raw().len(), 3);
-        assert_eq!(
-            interface
-                .input_ports()
-                .map(|port| interface.spec(port).name.as_str())
-                .collect::<Vec<_>>(),
-            ["a", "b"]
-        );
+        assert_eq!(interface.input_ports().map(|port| interface.spec(port).name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         let mut inputs = Values::inputs(&interface);
         inputs.set(interface.input("b").unwrap(), 1);
         assert_eq!(inputs.raw(), [0, 0, 1]);
@@ -683,36 +573,14 @@ mod tests {
     #[test]
     fn bad_port_lists_are_refused() {
         let twice = vec![PortSpec::input("a", 1), PortSpec::output("a", 1)];
-        assert_eq!(
-            Interface::new(twice, None),
-            Err(PortError::Duplicate("a".into()))
-        );
-        assert!(matches!(
-            Interface::new(vec![PortSpec::input("a", 0)], None),
-            Err(PortError::Width { .. })
-        ));
-        assert!(matches!(
-            Interface::new(vec![PortSpec::input("a", 10).elements(3)], None),
-            Err(PortError::Width { .. })
-        ));
-        assert_eq!(
-            Interface::new(vec![PortSpec::input("clk", 2)], Some("clk")),
-            Err(PortError::Clock("clk".into()))
-        );
-        assert_eq!(
-            Interface::new(vec![PortSpec::input("a", 1)], Some("clk")),
-            Err(PortError::Clock("clk".into()))
-        );
-        let interface = Interface::new(
-            vec![PortSpec::input("a", 1), PortSpec::output("b", 1)],
-            None,
-        )
-        .unwrap();
+        assert_eq!(Interface::new(twice, None), Err(PortError::Duplicate("a".into())));
+        assert!(matches!(Interface::new(vec![PortSpec::input("a", 0)], None), Err(PortError::Width { .. })));
+        assert!(matches!(Interface::new(vec![PortSpec::input("a", 10).elements(3)], None), Err(PortError::Width { .. })));
+        assert_eq!(Interface::new(vec![PortSpec::input("clk", 2)], Some("clk")), Err(PortError::Clock("clk".into())));
+        assert_eq!(Interface::new(vec![PortSpec::input("a", 1)], Some("clk")), Err(PortError::Clock("clk".into())));
+        let interface = Interface::new(vec![PortSpec::input("a", 1), PortSpec::output("b", 1)], None).unwrap();
         let error = interface.input("b").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "no input port `b`; the input ports are: a"
-        );
+        assert_eq!(error.to_string(), "no input port `b`; the input ports are: a");
     }
 
     #[test]

@@ -24,12 +24,7 @@ fn frame_bytes(width: u32) -> usize {
 
 /// Bytes of a frame.
 fn frame_size(interface: &Interface) -> usize {
-    interface
-        .input_ports()
-        .chain(interface.output_ports())
-        .map(|port| frame_bytes(port.width()))
-        .sum::<usize>()
-        + 1
+    interface.input_ports().chain(interface.output_ports()).map(|port| frame_bytes(port.width())).sum::<usize>() + 1
 }
 
 /// Writes a recording.
@@ -54,21 +49,11 @@ impl Recorder {
             writeln!(file, "clock {}", interface.spec(clock).name)?;
         }
         for spec in interface.specs() {
-            writeln!(
-                file,
-                "{} {} {} {}",
-                spec.dir, spec.width, spec.elem, spec.name
-            )?;
+            writeln!(file, "{} {} {} {}", spec.dir, spec.width, spec.elem, spec.name)?;
         }
         writeln!(file, "end")?;
         let frame = Vec::with_capacity(frame_size(interface));
-        Ok(Self {
-            path,
-            file,
-            interface: Arc::clone(interface),
-            frame,
-            frames: 0,
-        })
+        Ok(Self { path, file, interface: Arc::clone(interface), frame, frames: 0 })
     }
 
     /// Writes a cycle. With `compare`, the outputs count.
@@ -77,11 +62,8 @@ impl Recorder {
     /// When the file cannot be written.
     pub fn write(&mut self, inputs: &Values, outputs: &Values, compare: bool) -> io::Result<()> {
         self.frame.clear();
-        for (values, port) in self
-            .interface
-            .input_ports()
-            .map(|port| (inputs, port))
-            .chain(self.interface.output_ports().map(|port| (outputs, port)))
+        for (values, port) in
+            self.interface.input_ports().map(|port| (inputs, port)).chain(self.interface.output_ports().map(|port| (outputs, port)))
         {
             let mut left = frame_bytes(port.width());
             for word in values.words(port) {
@@ -136,12 +118,7 @@ impl Recording {
     /// When the file cannot be read, is no recording, or was cut off.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
-        let bad = |what: String| {
-            io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("{}: {what}", path.display()),
-            )
-        };
+        let bad = |what: String| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()));
         let mut file = BufReader::new(File::open(&path)?);
         let mut line = String::new();
         let mut header = 0;
@@ -169,19 +146,13 @@ impl Recording {
             let spec = parse_port(text).ok_or_else(|| bad(format!("bad line `{text}`")))?;
             specs.push(spec);
         }
-        let interface =
-            Interface::new(specs, clock.as_deref()).map_err(|error| bad(error.to_string()))?;
+        let interface = Interface::new(specs, clock.as_deref()).map_err(|error| bad(error.to_string()))?;
         let size = frame_size(&interface) as u64;
         let bytes = path.metadata()?.len() - header;
         if bytes % size != 0 {
             return Err(bad("the last cycle is not complete".into()));
         }
-        Ok(Self {
-            frames: bytes / size,
-            path,
-            interface,
-            header,
-        })
+        Ok(Self { frames: bytes / size, path, interface, header })
     }
 
     /// The file.
@@ -212,10 +183,7 @@ impl Recording {
     /// Place of each port in a frame: port, first bit.
     pub(crate) fn layout(&self) -> Vec<(Port, usize)> {
         let mut bit = 0;
-        let ports = self
-            .interface
-            .input_ports()
-            .chain(self.interface.output_ports());
+        let ports = self.interface.input_ports().chain(self.interface.output_ports());
         ports
             .map(|port| {
                 let place = (port, bit);
@@ -232,12 +200,7 @@ impl Recording {
     pub fn cycles(&self) -> io::Result<Cycles> {
         let mut file = BufReader::with_capacity(1 << 18, File::open(&self.path)?);
         file.seek_relative(self.header as i64)?;
-        Ok(Cycles {
-            file,
-            layout: self.layout(),
-            frame: vec![0; self.frame_size()],
-            left: self.frames,
-        })
+        Ok(Cycles { file, layout: self.layout(), frame: vec![0; self.frame_size()], left: self.frames })
     }
 }
 
@@ -289,10 +252,5 @@ fn parse_port(line: &str) -> Option<PortSpec> {
         "output" => Dir::Output,
         _ => return None,
     };
-    Some(PortSpec {
-        name: name.to_owned(),
-        width: width.parse().ok()?,
-        dir,
-        elem: elem.parse().ok()?,
-    })
+    Some(PortSpec { name: name.to_owned(), width: width.parse().ok()?, dir, elem: elem.parse().ok()? })
 }

@@ -22,9 +22,7 @@ use std::fmt::{Debug, Write as _};
 #[non_exhaustive]
 pub enum ScoreboardError {
     /// A request with an id that is in use.
-    #[error(
-        "{board}: {id} is requested in cycle {cycle} while it is outstanding since cycle {since}"
-    )]
+    #[error("{board}: {id} is requested in cycle {cycle} while it is outstanding since cycle {since}")]
     Reused {
         /// Name of the scoreboard.
         board: String,
@@ -48,9 +46,7 @@ pub enum ScoreboardError {
         answered: Option<u64>,
     },
     /// A wrong answer. The request counts as answered.
-    #[error(
-        "{board}: {id}, requested in cycle {since}, is answered in cycle {cycle} with {got}, expected {expected}"
-    )]
+    #[error("{board}: {id}, requested in cycle {since}, is answered in cycle {cycle} with {got}, expected {expected}")]
     Wrong {
         /// Name of the scoreboard.
         board: String,
@@ -139,24 +135,12 @@ impl<K: Ord + Clone + Debug, T: PartialEq + Debug> Scoreboard<K, T> {
     /// When the id is outstanding; the old request stays.
     pub fn expect(&mut self, cycle: u64, id: K, expected: T) -> Result<(), ScoreboardError> {
         if let Some(request) = self.outstanding.get(&id) {
-            return Err(ScoreboardError::Reused {
-                board: self.name.clone(),
-                id: format!("{id:?}"),
-                cycle,
-                since: request.since,
-            });
+            return Err(ScoreboardError::Reused { board: self.name.clone(), id: format!("{id:?}"), cycle, since: request.since });
         }
         let order = self.requested;
         self.requested += 1;
         self.by_age.insert((cycle, order), id.clone());
-        self.outstanding.insert(
-            id,
-            Request {
-                since: cycle,
-                order,
-                expected,
-            },
-        );
+        self.outstanding.insert(id, Request { since: cycle, order, expected });
         Ok(())
     }
 
@@ -170,12 +154,7 @@ impl<K: Ord + Clone + Debug, T: PartialEq + Debug> Scoreboard<K, T> {
                 board: self.name.clone(),
                 id: format!("{id:?}"),
                 cycle,
-                answered: self
-                    .recent
-                    .iter()
-                    .rev()
-                    .find(|(recent, _)| recent == id)
-                    .map(|&(_, at)| at),
+                answered: self.recent.iter().rev().find(|(recent, _)| recent == id).map(|&(_, at)| at),
             });
         };
         self.by_age.remove(&(request.since, request.order));
@@ -206,12 +185,7 @@ impl<K: Ord + Clone + Debug, T: PartialEq + Debug> Scoreboard<K, T> {
     pub fn check_age(&self, cycle: u64, limit: u64) -> Result<(), ScoreboardError> {
         match self.by_age.first_key_value() {
             Some((&(since, _), id)) if cycle.saturating_sub(since) > limit => {
-                Err(ScoreboardError::Late {
-                    board: self.name.clone(),
-                    id: format!("{id:?}"),
-                    cycle,
-                    since,
-                })
+                Err(ScoreboardError::Late { board: self.name.clone(), id: format!("{id:?}"), cycle, since })
             }
             _ => Ok(()),
         }
@@ -231,11 +205,7 @@ impl<K: Ord + Clone + Debug, T: PartialEq + Debug> Scoreboard<K, T> {
             let separator = if place == 0 { "" } else { ", " };
             let _ = write!(list, "{separator}{id:?} since cycle {since}");
         }
-        Err(ScoreboardError::Outstanding {
-            board: self.name.clone(),
-            count: self.outstanding.len(),
-            list,
-        })
+        Err(ScoreboardError::Outstanding { board: self.name.clone(), count: self.outstanding.len(), list })
     }
 
     /// Whether a request is outstanding.
@@ -285,26 +255,12 @@ mod tests {
         assert_eq!(board.complete(5, &("write", 1), &20), Ok(3));
         assert_eq!(board.complete(9, &("read", 1), &10), Ok(8));
         board.finish().unwrap();
-        assert_eq!(
-            (
-                board.requested(),
-                board.completed(),
-                board.outstanding(),
-                board.longest()
-            ),
-            (2, 2, 0, 8)
-        );
+        assert_eq!((board.requested(), board.completed(), board.outstanding(), board.longest()), (2, 2, 0, 8));
         // Twice is an error, and so is what was never asked for.
         let error = board.complete(10, &("read", 1), &10).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "probes: (\"read\", 1) is answered in cycle 10 but not outstanding (it was answered in cycle 9)"
-        );
+        assert_eq!(error.to_string(), "probes: (\"read\", 1) is answered in cycle 10 but not outstanding (it was answered in cycle 9)");
         let error = board.complete(11, &("read", 7), &10).unwrap_err();
-        assert!(matches!(
-            error,
-            ScoreboardError::Unexpected { answered: None, .. }
-        ));
+        assert!(matches!(error, ScoreboardError::Unexpected { answered: None, .. }));
         assert_eq!(board.completed(), 2);
         // An id may come again.
         board.expect(12, ("read", 1), 11).unwrap();
@@ -321,16 +277,10 @@ mod tests {
             "probes: (\"read\", 1) is requested in cycle 4 while it is outstanding since cycle 1"
         );
         assert_eq!(
-            board
-                .complete(6, &("read", 1), &12)
-                .unwrap_err()
-                .to_string(),
+            board.complete(6, &("read", 1), &12).unwrap_err().to_string(),
             "probes: (\"read\", 1), requested in cycle 1, is answered in cycle 6 with 12, expected 10"
         );
-        assert_eq!(
-            (board.requested(), board.completed(), board.outstanding()),
-            (1, 1, 0)
-        );
+        assert_eq!((board.requested(), board.completed(), board.outstanding()), (1, 1, 0));
     }
 
     #[test]
@@ -341,21 +291,12 @@ mod tests {
         }
         board.complete(120, &("read", 0), &0).unwrap();
         let text = board.finish().unwrap_err().to_string();
-        assert!(
-            text.starts_with("probes: 9 outstanding at the end: (\"read\", 1) since cycle 101, "),
-            "{text}"
-        );
-        assert!(
-            text.contains("(\"read\", 8) since cycle 108") && !text.contains("(\"read\", 9)"),
-            "{text}"
-        );
+        assert!(text.starts_with("probes: 9 outstanding at the end: (\"read\", 1) since cycle 101, "), "{text}");
+        assert!(text.contains("(\"read\", 8) since cycle 108") && !text.contains("(\"read\", 9)"), "{text}");
         // The oldest is the one that counts.
         board.check_age(111, 10).unwrap();
         let error = board.check_age(112, 10).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "probes: (\"read\", 1) is outstanding since cycle 101, in cycle 112 still"
-        );
+        assert_eq!(error.to_string(), "probes: (\"read\", 1) is outstanding since cycle 101, in cycle 112 still");
         board.complete(113, &("read", 1), &0).unwrap();
         board.check_age(112, 10).unwrap();
         assert!(board.check_age(113, 10).is_err());

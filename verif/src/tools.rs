@@ -4,7 +4,7 @@
 //! that a missing one is always reported as [`MissingTool`], with the package and the command that installs it.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -77,17 +77,16 @@ impl Tool {
 
     /// Name, package, versions and purpose.
     pub fn info(self) -> ToolInfo {
-        let apt =
-            |name, command, variable, package, install, minimum, required, purpose| ToolInfo {
-                name,
-                command,
-                variable,
-                package,
-                install,
-                minimum,
-                required,
-                purpose,
-            };
+        let apt = |name, command, variable, package, install, minimum, required, purpose| ToolInfo {
+            name,
+            command,
+            variable,
+            package,
+            install,
+            minimum,
+            required,
+            purpose,
+        };
         match self {
             Tool::Verilator => apt(
                 "Verilator",
@@ -99,26 +98,8 @@ impl Tool {
                 true,
                 "co-simulation and lint",
             ),
-            Tool::Cxx => apt(
-                "C++ compiler",
-                "g++",
-                Some("CXX"),
-                "g++",
-                "sudo apt-get install g++",
-                "10",
-                true,
-                "co-simulation",
-            ),
-            Tool::Make => apt(
-                "GNU make",
-                "make",
-                None,
-                "make",
-                "sudo apt-get install make",
-                "4.0",
-                true,
-                "co-simulation",
-            ),
+            Tool::Cxx => apt("C++ compiler", "g++", Some("CXX"), "g++", "sudo apt-get install g++", "10", true, "co-simulation"),
+            Tool::Make => apt("GNU make", "make", None, "make", "sudo apt-get install make", "4.0", true, "co-simulation"),
             Tool::Ccache => apt(
                 "ccache",
                 "ccache",
@@ -165,40 +146,13 @@ impl Tool {
                 Some("L1FORGE_PYTHON"),
                 "pyslang",
                 "python3 -m venv .venv && .venv/bin/pip install pyslang",
-                "7.0",
+                "10.0",
                 true,
                 "lint",
             ),
-            Tool::OpenSta => apt(
-                "OpenSTA",
-                "sta",
-                None,
-                "opensta",
-                "sudo apt-get install opensta",
-                "2.0",
-                false,
-                "static timing analysis",
-            ),
-            Tool::Smtbmc => apt(
-                "yosys-smtbmc",
-                "yosys-smtbmc",
-                None,
-                "yosys",
-                "sudo apt-get install yosys",
-                "",
-                false,
-                "formal proofs",
-            ),
-            Tool::Z3 => apt(
-                "Z3",
-                "z3",
-                None,
-                "z3",
-                "sudo apt-get install z3",
-                "4.8",
-                false,
-                "formal proofs",
-            ),
+            Tool::OpenSta => apt("OpenSTA", "sta", None, "opensta", "sudo apt-get install opensta", "2.0", false, "static timing analysis"),
+            Tool::Smtbmc => apt("yosys-smtbmc", "yosys-smtbmc", None, "yosys", "sudo apt-get install yosys", "", false, "formal proofs"),
+            Tool::Z3 => apt("Z3", "z3", None, "z3", "sudo apt-get install z3", "4.8", false, "formal proofs"),
             Tool::OpenRoad => apt(
                 "OpenROAD",
                 "openroad",
@@ -215,9 +169,7 @@ impl Tool {
 
 /// A tool that is needed and not there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{name} not found ({looked}); it is in the package `{package}`, install it with: {install}"
-)]
+#[error("{name} not found ({looked}); it is in the package `{package}`, install it with: {install}")]
 pub struct MissingTool {
     /// Which one.
     pub tool: Tool,
@@ -250,10 +202,7 @@ impl Toolbox {
                 overrides.insert(tool, PathBuf::from(value));
             }
         }
-        Self {
-            path: std::env::var_os("PATH").unwrap_or_default(),
-            overrides,
-        }
+        Self { path: std::env::var_os("PATH").unwrap_or_default(), overrides }
     }
 
     /// Uses `program` (a path, or a name on the search path) for `tool`.
@@ -275,26 +224,20 @@ impl Toolbox {
         let info = tool.info();
         if let Some(program) = self.overrides.get(&tool) {
             return self.resolve(program).ok_or_else(|| {
-                let origin = info
-                    .variable
-                    .map_or_else(String::new, |name| format!(" (set by {name})"));
+                let origin = info.variable.map_or_else(String::new, |name| format!(" (set by {name})"));
                 missing(tool, format!("no program `{}`{origin}", program.display()))
             });
         }
         if tool == Tool::Pyslang {
             return self.find_python();
         }
-        self.resolve(Path::new(info.command))
-            .ok_or_else(|| missing(tool, format!("no `{}` on the search path", info.command)))
+        self.resolve(Path::new(info.command)).ok_or_else(|| missing(tool, format!("no `{}` on the search path", info.command)))
     }
 
     /// A command that runs a tool, with the search path of this toolbox and messages in English.
     pub fn command(&self, tool: Tool) -> Result<Command, MissingTool> {
         let mut command = Command::new(self.find(tool)?);
-        command
-            .env("PATH", &self.path)
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null());
+        command.env("PATH", &self.path).env("LC_ALL", "C").stdin(Stdio::null());
         Ok(command)
     }
 
@@ -305,21 +248,13 @@ impl Toolbox {
         let arguments: &[&str] = match tool {
             Tool::Iverilog | Tool::Vvp | Tool::Yosys => &["-V"],
             Tool::OpenSta | Tool::OpenRoad => &["-version"],
-            Tool::Pyslang => &[
-                "-c",
-                "import pyslang; print('pyslang', getattr(pyslang, '__version__', ''))",
-            ],
+            Tool::Pyslang => &["-c", "import pyslang; print('pyslang', getattr(pyslang, '__version__', ''))"],
             Tool::Smtbmc => &["--help"],
             _ => &["--version"],
         };
         let program = self.find(tool)?;
         let output = self.command(tool)?.args(arguments).output();
-        let failed = |why: String| {
-            missing(
-                tool,
-                format!("`{} {}` {why}", program.display(), arguments.join(" ")),
-            )
-        };
+        let failed = |why: String| missing(tool, format!("`{} {}` {why}", program.display(), arguments.join(" ")));
         let output = output.map_err(|error| failed(format!("cannot be run: {error}")))?;
         if tool == Tool::Smtbmc {
             // It has no version of its own.
@@ -327,15 +262,10 @@ impl Toolbox {
         }
         let stdout = String::from_utf8_lossy(&output.stdout);
         match stdout.lines().map(str::trim).find(|line| !line.is_empty()) {
-            Some(line) if output.status.success() || matches!(tool, Tool::Iverilog | Tool::Vvp) => {
-                Ok(line.to_owned())
-            }
+            Some(line) if output.status.success() || matches!(tool, Tool::Iverilog | Tool::Vvp) => Ok(line.to_owned()),
             _ => {
                 let stderr = String::from_utf8_lossy(&output.stderr);
-                Err(failed(format!(
-                    "fails: {}",
-                    stderr.lines().last().unwrap_or("it prints nothing")
-                )))
+                Err(failed(format!("fails: {}", stderr.lines().last().unwrap_or("it prints nothing"))))
             }
         }
     }
@@ -344,54 +274,28 @@ impl Toolbox {
         if program.components().count() > 1 {
             return is_program(program).then(|| program.to_owned());
         }
-        std::env::split_paths(&self.path)
-            .map(|folder| folder.join(program))
-            .find(|path| is_program(path))
+        std::env::split_paths(&self.path).map(|folder| folder.join(program)).find(|path| is_program(path))
     }
 
     /// Python of the nearest `.venv` of the current folder and its parents, else the one on the search path.
     fn find_python(&self) -> Result<PathBuf, MissingTool> {
         let current = std::env::current_dir().unwrap_or_default();
-        let local = current
-            .ancestors()
-            .map(|folder| folder.join(".venv/bin/python"))
-            .find(|path| is_program(path));
+        let local = current.ancestors().map(|folder| folder.join(".venv/bin/python")).find(|path| is_program(path));
         local
             .or_else(|| self.resolve(Path::new("python3")))
-            .ok_or_else(|| {
-                missing(
-                    Tool::Pyslang,
-                    String::from("no .venv/bin/python here and no `python3` on the search path"),
-                )
-            })
-    }
-
-    pub(crate) fn search_path(&self) -> &OsStr {
-        &self.path
+            .ok_or_else(|| missing(Tool::Pyslang, String::from("no .venv/bin/python here and no `python3` on the search path")))
     }
 }
 
 fn missing(tool: Tool, looked: String) -> MissingTool {
-    let ToolInfo {
-        name,
-        package,
-        install,
-        ..
-    } = tool.info();
-    MissingTool {
-        tool,
-        name,
-        package,
-        install,
-        looked,
-    }
+    let ToolInfo { name, package, install, .. } = tool.info();
+    MissingTool { tool, name, package, install, looked }
 }
 
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    path.metadata()
-        .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]
@@ -406,53 +310,26 @@ mod tests {
     #[test]
     fn a_missing_tool_names_package_and_command() {
         let tools = Toolbox::from_env().with_path("/nonexistent");
-        let error = Toolbox {
-            overrides: BTreeMap::new(),
-            ..tools
-        }
-        .find(Tool::Yosys)
-        .unwrap_err();
+        let error = Toolbox { overrides: BTreeMap::new(), ..tools }.find(Tool::Yosys).unwrap_err();
         assert_eq!(error.tool, Tool::Yosys);
         let text = error.to_string();
-        assert!(
-            text.contains("`yosys`") && text.contains("sudo apt-get install yosys"),
-            "{text}"
-        );
+        assert!(text.contains("`yosys`") && text.contains("sudo apt-get install yosys"), "{text}");
     }
 
     #[test]
     fn an_override_that_is_no_program_is_reported() {
         let tools = Toolbox::from_env().with(Tool::Verilator, "/nonexistent/verilator");
         let error = tools.find(Tool::Verilator).unwrap_err();
-        assert!(
-            error.to_string().contains("/nonexistent/verilator"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("/nonexistent/verilator"), "{error}");
         assert!(error.to_string().contains("VERILATOR"), "{error}");
     }
 
     #[test]
     fn versions_are_read() {
         let tools = Toolbox::from_env();
-        assert!(
-            tools
-                .version(Tool::Verilator)
-                .unwrap()
-                .starts_with("Verilator ")
-        );
-        assert!(
-            tools
-                .version(Tool::Iverilog)
-                .unwrap()
-                .starts_with("Icarus Verilog version")
-        );
+        assert!(tools.version(Tool::Verilator).unwrap().starts_with("Verilator "));
+        assert!(tools.version(Tool::Iverilog).unwrap().starts_with("Icarus Verilog version"));
         // A program that runs and fails is as bad as a missing one.
-        assert!(
-            tools
-                .clone()
-                .with(Tool::Verilator, "/bin/false")
-                .version(Tool::Verilator)
-                .is_err()
-        );
+        assert!(tools.clone().with(Tool::Verilator, "/bin/false").version(Tool::Verilator).is_err());
     }
 }

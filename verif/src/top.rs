@@ -62,7 +62,22 @@ pub struct TopBench {
     done: bool,
     /// Inputs, outputs and notes that the oracle sees after the clock edge.
     pending: bool,
+    kernels: Vec<Kernel>,
+    /// State of the counts at the start of the current kernel.
+    before: Kernel,
+    perfect_hits: u64,
     progress: Box<dyn FnMut(u64, u64)>,
+}
+
+/// What happened between two kernel boundaries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Kernel {
+    /// Misses that the design accepted.
+    pub misses: u64,
+    /// Misses served by another L1.
+    pub remote_hits: u64,
+    /// Misses whose line some other L1 held when the miss was accepted: what perfect knowledge would find.
+    pub perfect_hits: u64,
 }
 
 impl TopBench {
@@ -86,6 +101,44 @@ impl TopBench {
     /// The counters of the model, as last seen.
     pub fn model_counters(&self) -> Vec<(&'static str, u64)> {
         COUNTERS.iter().zip(*self.model.0.borrow().counters()).map(|(name, value)| (*name, value)).collect()
+    }
+
+    /// Counts of each kernel, in order.
+    pub fn kernels(&self) -> Vec<Kernel> {
+        let mut kernels = self.kernels.clone();
+        let last = self.since_boundary();
+        if last.misses > 0 || kernels.is_empty() {
+            kernels.push(last); // otherwise the boundary was the end
+        }
+        kernels
+    }
+
+    fn since_boundary(&self) -> Kernel {
+        let counters = self.model_counters();
+        let counter = |name: &str| counters.iter().find(|c| c.0 == name).map_or(0, |c| c.1);
+        Kernel {
+            misses: counter("misses").wrapping_sub(self.before.misses),
+            remote_hits: counter("remote_hits").wrapping_sub(self.before.remote_hits),
+            perfect_hits: self.perfect_hits - self.before.perfect_hits,
+        }
+    }
+
+    /// Notes kernel boundaries and what perfect knowledge would find.
+    fn count(&mut self) {
+        if self.inputs.get(self.inputs.index("flush_i"), 0) != 0 {
+            let kernel = self.since_boundary();
+            self.kernels.push(kernel);
+            self.before.misses += kernel.misses;
+            self.before.remote_hits += kernel.remote_hits;
+            self.before.perfect_hits += kernel.perfect_hits;
+        }
+        let (valid, tag) = (self.inputs.index("miss_valid_i"), self.inputs.index("miss_tag_i"));
+        let ready = self.outputs.index("miss_ready_o");
+        let sms = self.inputs.words(valid).len();
+        for sm in (0..sms).filter(|&sm| self.inputs.get(valid, sm) & self.outputs.get(ready, sm) != 0) {
+            let tag = self.inputs.get(tag, sm);
+            self.perfect_hits += u64::from((0..sms).any(|other| other != sm && self.environment.holds(other, tag)));
+        }
     }
 
     /// The run came to its end with nothing in flight.
@@ -139,6 +192,7 @@ impl Testbench for TopBench {
 
     fn observe(&mut self, _cycle: u64, _inputs: &Values, outputs: &Values) -> Result<(), String> {
         self.wiring.read_outputs(outputs, &mut self.outputs);
+        self.count();
         self.environment.observe(&self.inputs, &self.outputs);
         self.pending = true;
         Ok(())
@@ -177,6 +231,9 @@ pub fn bench(
         stopped_at: None,
         done: false,
         pending: false,
+        kernels: Vec::new(),
+        before: Kernel::default(),
+        perfect_hits: 0,
         progress: Box::new(|_, _| {}),
     };
     (BlockModel::new(config, interface, model), bench)

@@ -48,9 +48,7 @@ fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
 
 fn entries(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten();
-    names
-        .map(|entry| entry.file_name().into_string().unwrap())
-        .collect()
+    names.map(|entry| entry.file_name().into_string().unwrap()).collect()
 }
 
 /// The temporary folders of models; those of the run-time library do not matter here.
@@ -60,13 +58,15 @@ fn temporary(cache: &Cache) -> Vec<String> {
     names
 }
 
+/// Compiles the run-time library into a cache, so that a stand-in for the compiler has only the model to compile.
+fn warm(cache: &Cache) {
+    let builder = Builder::new(cache.clone(), Toolbox::from_env());
+    builder.build(&design("counter.v").define("WARM", "")).unwrap();
+}
+
 fn assert_counts(library: &Library) {
     let mut dut = library.instantiate(Init::Random(1)).unwrap();
-    let (rst, en, step) = (
-        dut.input("rst").unwrap(),
-        dut.input("en").unwrap(),
-        dut.input("step").unwrap(),
-    );
+    let (rst, en, step) = (dut.input("rst").unwrap(), dut.input("en").unwrap(), dut.input("step").unwrap());
     dut.reset(rst, true, 1).unwrap();
     dut.poke(en, 1);
     dut.poke(step, 5);
@@ -104,11 +104,7 @@ fn child() {
     });
     let library = builder.build(&design("counter.v")).unwrap();
     assert_counts(&library);
-    let text = format!(
-        "{} {}",
-        library.path().display(),
-        library.build_seconds().is_some()
-    );
+    let text = format!("{} {}", library.path().display(), library.build_seconds().is_some());
     fs::write(result, text).unwrap();
 }
 
@@ -122,18 +118,13 @@ fn two_processes_at_once_build_once() {
     let mut first = spawn_child(cache.root(), &verilator, &compiler, &folder.join("first"));
     wait_for("the first build", || calls(folder).len() == 1);
     let mut second = spawn_child(cache.root(), &verilator, &compiler, &folder.join("second"));
-    wait_for("the second process", || {
-        folder.join("second.waiting").exists()
-    });
+    wait_for("the second process", || folder.join("second.waiting").exists());
     fs::remove_file(folder.join("hold")).unwrap();
     assert!(first.wait().unwrap().success() && second.wait().unwrap().success());
     assert_eq!(calls(folder).len(), 1, "Verilator ran once");
     let first = fs::read_to_string(folder.join("first")).unwrap();
     let second = fs::read_to_string(folder.join("second")).unwrap();
-    let (first, second) = (
-        first.rsplit_once(' ').unwrap(),
-        second.rsplit_once(' ').unwrap(),
-    );
+    let (first, second) = (first.rsplit_once(' ').unwrap(), second.rsplit_once(' ').unwrap());
     assert_eq!(first.0, second.0);
     assert_eq!((first.1, second.1), ("true", "false"));
     assert_eq!(temporary(&cache), [""; 0]);
@@ -165,14 +156,12 @@ fn killed_build(held: Tool) {
     let (folder, cache) = private_cache();
     let folder = folder.path();
     let real = Toolbox::from_env();
+    warm(&cache);
+    let models = entries(&cache.root().join("models"));
     let stand_in = |tool| {
         if tool == held {
-            // The run-time library is compiled first: hold at the model.
             let only = match tool {
-                Tool::Cxx => format!(
-                    "case \"$*\" in *Vdut__ALL.cpp*) ;; *) exec '{}' \"$@\";; esac",
-                    real.find(tool).unwrap().display()
-                ),
+                Tool::Cxx => format!("case \"$*\" in *Vdut__ALL.cpp*) ;; *) exec '{}' \"$@\";; esac", real.find(tool).unwrap().display()),
                 _ => String::new(),
             };
             wrapper(folder, tool, &only)
@@ -187,32 +176,20 @@ fn killed_build(held: Tool) {
     process.kill().unwrap();
     process.wait().unwrap();
     assert!(!folder.join("result").exists());
-    assert_eq!(
-        entries(&cache.root().join("models")),
-        [""; 0],
-        "no half of a library"
-    );
+    assert_eq!(entries(&cache.root().join("models")), models, "no half of a library");
     let left = temporary(&cache);
     assert_eq!(left.len(), 1, "{left:?}");
 
     // The orphan still hangs while the next build runs.
     let orphan = calls(folder)[0].split(' ').next().unwrap().to_owned();
-    let tools = real
-        .with(Tool::Verilator, &verilator)
-        .with(Tool::Cxx, &compiler);
+    let tools = real.with(Tool::Verilator, &verilator).with(Tool::Cxx, &compiler);
     let thread = {
         let cache = cache.clone();
         thread::spawn(move || Builder::new(cache, tools).build(&design("counter.v")))
     };
     wait_for("the next build", || calls(folder).len() == 2);
-    assert!(
-        !temporary(&cache).contains(&left[0]),
-        "the old folder is gone"
-    );
-    assert!(
-        Path::new("/proc").join(&orphan).exists(),
-        "the orphan is still there"
-    );
+    assert!(!temporary(&cache).contains(&left[0]), "the old folder is gone");
+    assert!(Path::new("/proc").join(&orphan).exists(), "the orphan is still there");
     fs::remove_file(folder.join("hold")).unwrap();
     let library = thread.join().unwrap().unwrap();
     assert!(library.build_seconds().is_some());
@@ -248,9 +225,7 @@ fn leftovers_of_other_designs_are_removed_too() {
     fs::create_dir(tmp.join(format!("{held}.x"))).unwrap();
     let lock = fs::File::create(cache.root().join("locks").join(format!("{held}.lock"))).unwrap();
     lock.lock().unwrap();
-    builder
-        .build(&design("counter.v").define("OTHER", ""))
-        .unwrap();
+    builder.build(&design("counter.v").define("OTHER", "")).unwrap();
     assert_eq!(temporary(&cache), [format!("{held}.x")]);
     drop(folder);
 }
@@ -261,28 +236,15 @@ fn a_syntax_error_leaves_a_log_and_nothing_else() {
     let builder = Builder::new(cache.clone(), Toolbox::from_env());
     let good = common::fixture("counter.v");
     let bad = good.replace("assign next =", "assign next");
-    let make = |text: &str| {
-        Design::new("counter")
-            .source("rtl/counter.v", text)
-            .clock("clk")
-    };
+    let make = |text: &str| Design::new("counter").source("rtl/counter.v", text).clock("clk");
     for _ in 0..2 {
         let error = builder.build(&make(&bad)).unwrap_err();
-        let BuildError::Verilator { top, log, excerpt } = &error else {
-            panic!("{error}")
-        };
+        let BuildError::Verilator { top, log, excerpt } = &error else { panic!("{error}") };
         assert_eq!(top, "counter");
-        assert!(
-            excerpt.starts_with("%Error: rtl/counter.v:10:"),
-            "{excerpt}"
-        );
+        assert!(excerpt.starts_with("%Error: rtl/counter.v:10:"), "{excerpt}");
         assert!(error.to_string().contains(&log.display().to_string()));
         assert!(log.starts_with(cache.root()));
-        assert!(
-            fs::read_to_string(log)
-                .unwrap()
-                .contains(excerpt.lines().next().unwrap())
-        );
+        assert!(fs::read_to_string(log).unwrap().contains(excerpt.lines().next().unwrap()));
         assert_eq!(entries(&cache.root().join("models")), [""; 0]);
         assert_eq!(temporary(&cache), [""; 0]);
     }
@@ -293,21 +255,16 @@ fn a_syntax_error_leaves_a_log_and_nothing_else() {
 fn a_tool_that_fails_once_is_tried_again() {
     let (folder, cache) = private_cache();
     let folder = folder.path();
+    warm(&cache);
     for (tool, times) in [(Tool::Verilator, 0), (Tool::Cxx, 1)] {
-        let fail = format!(
-            "if [ -e '{}/fail' ] && [ \"$1\" != --version ]; then echo 'error: out of luck' >&2; exit 1; fi",
-            folder.display()
-        );
+        let fail =
+            format!("if [ -e '{}/fail' ] && [ \"$1\" != --version ]; then echo 'error: out of luck' >&2; exit 1; fi", folder.display());
         let tools = Toolbox::from_env().with(tool, wrapper(folder, tool, &fail));
         let builder = Builder::new(cache.clone(), tools);
         let design = design("counter.v").define("TIMES", times.to_string());
         fs::write(folder.join("fail"), "").unwrap();
         let error = builder.build(&design).unwrap_err();
-        let (BuildError::Verilator { log, excerpt, .. }
-        | BuildError::Compiler { log, excerpt, .. }) = &error
-        else {
-            panic!("{error}")
-        };
+        let (BuildError::Verilator { log, excerpt, .. } | BuildError::Compiler { log, excerpt, .. }) = &error else { panic!("{error}") };
         assert!(excerpt.contains("out of luck"), "{error}");
         assert!(log.exists());
         fs::remove_file(folder.join("fail")).unwrap();
@@ -327,9 +284,7 @@ fn everything_that_determines_a_library_is_in_its_key() {
 
     // A comment in the source.
     let text = common::fixture("counter.v");
-    let changed = Design::new("counter")
-        .source("counter.v", format!("{text}// end\n"))
-        .clock("clk");
+    let changed = Design::new("counter").source("counter.v", format!("{text}// end\n")).clock("clk");
     // A macro, waves, coverage, the name of the file, the port list.
     let others = [
         changed,
@@ -340,49 +295,38 @@ fn everything_that_determines_a_library_is_in_its_key() {
         design("counter.v").ports(first.interface().specs().to_vec()),
     ];
     let mut keys = vec![first.key().to_owned()];
-    for other in &others {
-        let library = builder.build(other).unwrap();
-        assert!(library.build_seconds().is_some(), "{other:?}");
-        keys.push(library.key().to_owned());
-    }
+    keys.extend(others.iter().map(|other| builder.key(other).unwrap()));
     // Another version of Verilator, and of the compiler.
-    for (tool, line) in [
-        (Tool::Verilator, "Verilator 5.999 made up"),
-        (Tool::Cxx, "g++ 99.9 made up"),
-    ] {
-        let fake = wrapper(
-            folder.path(),
-            tool,
-            &format!("if [ \"$1\" = --version ]; then echo '{line}'; exit; fi"),
-        );
+    for (tool, line) in [(Tool::Verilator, "Verilator 5.999 made up"), (Tool::Cxx, "g++ 99.9 made up")] {
+        let fake = wrapper(folder.path(), tool, &format!("if [ \"$1\" = --version ]; then echo '{line}'; exit; fi"));
         let builder = Builder::new(cache.clone(), Toolbox::from_env().with(tool, fake));
-        let library = builder.build(&design("counter.v")).unwrap();
-        assert!(library.build_seconds().is_some(), "{line}");
-        let manifest = fs::read_to_string(library.path().with_file_name("manifest.txt")).unwrap();
-        assert!(manifest.contains(line), "{manifest}");
-        keys.push(library.key().to_owned());
-        assert_counts(&library);
+        keys.push(builder.key(&design("counter.v")).unwrap());
+        if tool == Tool::Verilator {
+            // The key is the one that a build uses, also of the run-time library.
+            let runtime = entries(&cache.root().join("runtime")).len();
+            let library = builder.build(&design("counter.v")).unwrap();
+            assert!(library.build_seconds().is_some());
+            assert_eq!(Some(library.key()), keys.last().map(String::as_str));
+            let manifest = library.path().with_file_name("manifest.txt");
+            assert!(fs::read_to_string(manifest).unwrap().contains(line));
+            assert_eq!(entries(&cache.root().join("runtime")).len(), 2 * runtime);
+            assert_counts(&library);
+        }
     }
     let count = keys.len();
     keys.sort();
     keys.dedup();
     assert_eq!(keys.len(), count);
     // And the first one is still there.
-    assert_eq!(
-        builder.build(&design("counter.v")).unwrap().build_seconds(),
-        None
-    );
+    let again = builder.build(&design("counter.v")).unwrap();
+    assert_eq!((again.key(), again.build_seconds()), (first.key(), None));
 }
 
 #[test]
 fn a_damaged_library_is_built_again() {
     let (_folder, cache) = private_cache();
     let builder = Builder::new(cache, Toolbox::from_env());
-    let path = builder
-        .build(&design("counter.v"))
-        .unwrap()
-        .path()
-        .to_owned();
+    let path = builder.build(&design("counter.v")).unwrap().path().to_owned();
     let whole = fs::read(&path).unwrap();
     let damages: [&dyn Fn(); 5] = [
         &|| fs::remove_file(&path).unwrap(),
@@ -410,11 +354,36 @@ fn a_damaged_library_is_built_again() {
         assert!(library.build_seconds().is_some());
         assert_eq!(library.path(), path);
         assert_counts(&library);
-        assert_eq!(
-            builder.build(&design("counter.v")).unwrap().build_seconds(),
-            None
-        );
+        assert_eq!(builder.build(&design("counter.v")).unwrap().build_seconds(), None);
     }
+}
+
+#[test]
+fn a_damaged_runtime_object_is_built_again() {
+    let (_folder, cache) = private_cache();
+    let builder = Builder::new(cache.clone(), Toolbox::from_env());
+    builder.build(&design("counter.v")).unwrap();
+    for entry in entries(&cache.root().join("runtime")) {
+        for file in entries(&cache.root().join("runtime").join(&entry)) {
+            let path = cache.root().join("runtime").join(&entry).join(file);
+            fs::write(path, "").unwrap();
+        }
+    }
+    assert_counts(&builder.build(&design("counter.v").define("OTHER", "")).unwrap());
+}
+
+#[test]
+fn element_widths_are_not_part_of_the_key() {
+    let (_folder, cache) = private_cache();
+    let builder = Builder::new(cache, Toolbox::from_env());
+    let mut ports = builder.build(&design("counter.v")).unwrap().interface().specs().to_vec();
+    let first = builder.build(&design("counter.v").ports(ports.clone())).unwrap();
+    for spec in &mut ports {
+        spec.elem = 1;
+    }
+    let second = builder.build(&design("counter.v").ports(ports.clone())).unwrap();
+    assert_eq!((second.key(), second.build_seconds()), (first.key(), None));
+    assert_eq!(second.interface().specs(), ports);
 }
 
 #[test]
@@ -431,17 +400,10 @@ fn a_missing_tool_is_named() {
             }
         }
         let tools = Toolbox::from_env().with_path(&bin);
-        let error = Builder::new(cache.clone(), tools)
-            .build(&design("counter.v"))
-            .unwrap_err();
-        let BuildError::MissingTool(missing) = error else {
-            panic!("{error}")
-        };
+        let error = Builder::new(cache.clone(), tools).build(&design("counter.v")).unwrap_err();
+        let BuildError::MissingTool(missing) = error else { panic!("{error}") };
         assert_eq!(missing.tool, tool);
-        assert!(
-            missing.to_string().contains("sudo apt-get install"),
-            "{missing}"
-        );
+        assert!(missing.to_string().contains("sudo apt-get install"), "{missing}");
     }
 }
 
@@ -459,9 +421,7 @@ fn folders_with_spaces_and_absent_compiler_cache_are_no_trouble() {
     let tools = Toolbox::from_env().with_path(&bin);
     assert!(tools.find(Tool::Ccache).is_err());
     let cache = Cache::at(folder.path().join("a folder with spaces"));
-    let library = Builder::new(cache, tools)
-        .build(&design("counter.v"))
-        .unwrap();
+    let library = Builder::new(cache, tools).build(&design("counter.v")).unwrap();
     assert_counts(&library);
     let log = fs::read_to_string(library.path().with_file_name("build.log")).unwrap();
     assert!(!log.contains("ccache /"), "{log}");
@@ -474,22 +434,18 @@ fn the_compiler_cache_hits_in_another_folder() {
     }
     let (folder, _) = private_cache();
     let folder = folder.path();
-    // Counts what reaches the compiler.
+    // Counts what reaches the compiler, which is a new program to the compiler cache: the first build cannot hit.
     let compiler = wrapper(folder, Tool::Cxx, "");
     let tools = Toolbox::from_env().with(Tool::Cxx, compiler);
-    // The compiler is a new program to the compiler cache: the first build cannot hit.
-    let design = design("counter.v");
     let compiled = || {
-        calls(folder)
-            .iter()
-            .filter(|call| call.contains(" -c "))
-            .count()
+        let calls = calls(folder);
+        calls.iter().filter(|call| call.contains(" -c ")).count()
     };
     for (name, hits) in [("one", false), ("another/and/deeper", true)] {
+        let cache = Cache::at(folder.join(name));
+        warm(&cache);
         let before = compiled();
-        let library = Builder::new(Cache::at(folder.join(name)), tools.clone())
-            .build(&design)
-            .unwrap();
+        let library = Builder::new(cache, tools.clone()).build(&design("counter.v")).unwrap();
         assert!(library.build_seconds().is_some());
         assert_eq!(compiled() == before, hits, "{:#?}", calls(folder));
     }
@@ -500,21 +456,10 @@ fn bad_source_names_are_refused() {
     let (_folder, cache) = private_cache();
     let builder = Builder::new(cache, Toolbox::from_env());
     for name in ["/etc/x.v", "../x.v", "a/../../x.v", "", "-x.v", "./x.v"] {
-        let error = builder
-            .build(&Design::new("x").source(name, ""))
-            .unwrap_err();
-        assert!(
-            matches!(&error, BuildError::Source { name: bad, .. } if bad == name),
-            "{error}"
-        );
+        let error = builder.build(&Design::new("x").source(name, "")).unwrap_err();
+        assert!(matches!(&error, BuildError::Source { name: bad, .. } if bad == name), "{error}");
     }
     let twice = Design::new("x").source("x.v", "").source("x.v", "");
-    assert!(matches!(
-        builder.build(&twice),
-        Err(BuildError::Source { .. })
-    ));
-    assert!(matches!(
-        builder.build(&Design::new("x")),
-        Err(BuildError::Source { .. })
-    ));
+    assert!(matches!(builder.build(&twice), Err(BuildError::Source { .. })));
+    assert!(matches!(builder.build(&Design::new("x")), Err(BuildError::Source { .. })));
 }

@@ -23,25 +23,10 @@ fn good_files_pass_silently() {
         .source("rtl/counter.v", common::fixture("counter.v"));
     for design in [common::design("counter.v"), common::lanes::design(""), pair] {
         let reports = reports(&design);
-        assert_eq!(
-            reports.iter().map(|report| report.tool).collect::<Vec<_>>(),
-            LINTERS
-        );
+        assert_eq!(reports.iter().map(|report| report.tool).collect::<Vec<_>>(), LINTERS);
         for report in reports {
-            assert!(
-                report.ok && report.output.trim().is_empty(),
-                "{}: {:?}: {}",
-                design.top(),
-                report.tool,
-                report.output
-            );
-            assert!(
-                report
-                    .version
-                    .contains(|letter: char| letter.is_ascii_digit()),
-                "{}",
-                report.version
-            );
+            assert!(report.ok && report.output.trim().is_empty(), "{}: {:?}: {}", design.top(), report.tool, report.output);
+            assert!(report.version.contains(|letter: char| letter.is_ascii_digit()), "{}", report.version);
         }
     }
 }
@@ -94,16 +79,9 @@ fn each_linter_finds_what_it_is_there_for() {
     ];
     for (text, expected, says) in cases {
         let reports = reports(&Design::new("t").source("rtl/t.v", text));
-        let object: Vec<Tool> = reports
-            .iter()
-            .filter(|report| !report.ok)
-            .map(|report| report.tool)
-            .collect();
+        let object: Vec<Tool> = reports.iter().filter(|report| !report.ok).map(|report| report.tool).collect();
         assert_eq!(object, expected, "{text}\n{reports:#?}");
-        assert!(
-            reports.iter().any(|report| report.output.contains(says)),
-            "{says}\n{reports:#?}"
-        );
+        assert!(reports.iter().any(|report| report.output.contains(says)), "{says}\n{reports:#?}");
         for report in &reports {
             assert_eq!(report.ok, report.output.trim().is_empty(), "{report:?}");
         }
@@ -130,27 +108,15 @@ fn system_verilog_is_read_as_such() {
 fn a_missing_linter_is_an_error() {
     for tool in LINTERS {
         // A program that is not there; and a Python without pyslang.
-        let program = if tool == Pyslang {
-            "/bin/false"
-        } else {
-            "/nonexistent/tool"
-        };
+        let program = if tool == Pyslang { "/bin/false" } else { "/nonexistent/tool" };
         let tools = Toolbox::from_env().with(tool, program);
         let error = lint(&tools, &common::design("counter.v")).unwrap_err();
-        let LintError::MissingTool(missing) = error else {
-            panic!("{error}")
-        };
+        let LintError::MissingTool(missing) = error else { panic!("{error}") };
         assert_eq!(missing.tool, tool);
-        assert!(
-            missing.to_string().contains("install it with: "),
-            "{missing}"
-        );
+        assert!(missing.to_string().contains("install it with: "), "{missing}");
     }
     // Only those that are asked for.
     let tools = Toolbox::from_env().with(Yosys, "/nonexistent/tool");
     let reports = lint_with(&tools, &common::design("counter.v"), &[Iverilog, Verilator]).unwrap();
-    assert_eq!(
-        reports.iter().map(|report| report.tool).collect::<Vec<_>>(),
-        [Iverilog, Verilator]
-    );
+    assert_eq!(reports.iter().map(|report| report.tool).collect::<Vec<_>>(), [Iverilog, Verilator]);
 }

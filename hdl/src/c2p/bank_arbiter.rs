@@ -22,6 +22,7 @@ pub(super) fn module(c: &Context, u: &Use) -> Built {
     let purpose = format!("One bank of the Snapshot Matrix: round robin over {n} requesters, {} per cycle.", u.picks);
     let latency = "grant and payload combinational";
     let mut m = if n > 1 { c.clocked(u.name, &purpose, latency) } else { c.combinational(u.name, &purpose, latency) };
+    m.repeated();
     m.note("REQUESTERS", n).note("PAYLOAD_BITS", width).note("PICKS", u.picks);
     let req = m.input("req_i", n, "requester p asks for this bank");
     let payload = m.input("payload_i", n * width, "what it would use");
@@ -46,7 +47,8 @@ pub(super) fn module(c: &Context, u: &Use) -> Built {
     for j in 0..u.picks {
         let tag = |name: &str| if u.picks == 1 { name.to_string() } else { format!("{name}{j}") };
         let after = m.wire(&tag("after"), &left & &later);
-        let pick = m.wire(&tag("pick"), after.reduce_or().mux(&after, &left).lowest_one()).doc("first requester after the last one");
+        let pool = m.wire(&tag("pool"), after.reduce_or().mux(&after, &left)).doc("those, or all when there are none");
+        let pick = m.wire(&tag("pick"), pool.lowest_one()).doc("first requester after the last one");
         let any = m.wire(&tag("any"), left.reduce_or());
         let index = m.wire(&tag("index"), pick.onehot_to_bin());
         let chosen = m.wire(&tag("chosen"), any.replicate(width) & payload.elem(&index, width));

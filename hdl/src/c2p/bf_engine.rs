@@ -14,6 +14,7 @@ pub(super) fn module(c: &Context, users: u32) -> Built {
         &format!("result {} cycle(s) after the tag, {rate}", latency - 1),
     );
     let hash = c.config.hash_matrices();
+    m.repeated();
     m.note("TAG_BITS", c.t).note("INDEX_BITS", c.x).note("G_BITS", hash.g_bits);
     let valid = m.input("valid_i", 1, "a tag is given");
     let tag = m.input("tag_i", c.t, "the tag (line address)");
@@ -23,9 +24,10 @@ pub(super) fn module(c: &Context, users: u32) -> Built {
     let index_o = m.output("index_o", c.k * c.x, "the indices, position 0 in the low bits");
     let user_o = m.output("user_o", users, "payload of the caller");
 
-    let bases = base_hashes(&mut m, &tag, &hash);
-    let mut fields: Vec<Expr> = bases;
     let masked = c.config.mask_bits > 0;
+    let bases = base_hashes(&mut m, &tag, &hash, masked);
+    let count = bases.len();
+    let mut fields: Vec<Expr> = bases;
     if masked {
         fields.push(m.wire("mask", tag.resize(10)).doc("tag-mask bits"));
     }
@@ -63,7 +65,7 @@ pub(super) fn module(c: &Context, users: u32) -> Built {
         at += width;
         stage.bits(at - width, width)
     };
-    let bases: Vec<Expr> = hash.bases.iter().zip(&widths).map(|(_, w)| take(*w)).collect();
+    let bases: Vec<Expr> = widths[..count].iter().map(|w| take(*w)).collect();
     let mask = masked.then(|| take(10));
     m.assign(&user_o, take(users));
 
@@ -77,15 +79,17 @@ pub(super) fn module(c: &Context, users: u32) -> Built {
 }
 
 /// The base hashes of a tag: each bit the parity of its taps.
-fn base_hashes(m: &mut ModuleBuilder, tag: &Expr, hash: &HashMatrices) -> Vec<Expr> {
-    if hash.bases.is_empty() {
-        if tag.width() > 10 {
-            m.mark_unused(tag.bits(10, tag.width() - 10));
+fn base_hashes(m: &mut ModuleBuilder, tag: &Expr, hash: &HashMatrices, masked: bool) -> Vec<Expr> {
+    if hash.bases.is_empty() || hash.g_bits == 0 {
+        // Only the tag mask reads the tag, if there is one.
+        let read = if masked { tag.width().min(10) } else { 0 };
+        if tag.width() > read {
+            m.mark_unused(tag.bits(read, tag.width() - read));
         }
         return Vec::new();
     }
     let mut list = Vec::new();
-    for (j, base) in hash.bases.iter().enumerate().filter(|_| hash.g_bits > 0) {
+    for (j, base) in hash.bases.iter().enumerate() {
         let rows = base.taps.iter().enumerate().map(|(bit, &taps)| {
             let inverted = base.constant >> bit & 1 == 1;
             let taps: Vec<Expr> = (0..tag.width()).filter(|t| taps >> t & 1 == 1).map(|t| tag.bit(t)).collect();
@@ -121,7 +125,8 @@ fn hash_indices(c: &Context, m: &mut ModuleBuilder, bases: &[Expr], hash: &HashM
             continue;
         }
         let terms = factors.iter().zip(bases).filter(|(f, _)| **f > 0);
-        let terms: Vec<Expr> = terms.map(|(f, base)| if *f == 1 { base.clone() } else { base.mul_const(u64::from(*f)).trunc(hash.g_bits) }).collect();
+        let terms: Vec<Expr> =
+            terms.map(|(f, base)| if *f == 1 { base.clone() } else { base.mul_const(u64::from(*f)).trunc(hash.g_bits) }).collect();
         let g = m.wire(&format!("g{i}"), Expr::add_all(terms)).doc(&format!("hash {i}"));
         let rest = hash.remaining_bits;
         let row = if rest == 0 {
@@ -129,7 +134,12 @@ fn hash_indices(c: &Context, m: &mut ModuleBuilder, bases: &[Expr], hash: &HashM
         } else if hash.hash_rows.is_power_of_two() {
             g.bits(0, rest).resize(c.rw)
         } else {
-            let scaled = m.wire(&format!("scaled{i}"), g.bits(0, rest).zext(rest + value_width(u64::from(hash.hash_rows - 1))).mul_const(u64::from(hash.hash_rows))).doc("range reduction: the row is the upper part");
+            let scaled = m
+                .wire(
+                    &format!("scaled{i}"),
+                    g.bits(0, rest).zext(rest + value_width(u64::from(hash.hash_rows - 1))).mul_const(u64::from(hash.hash_rows)),
+                )
+                .doc("range reduction: the row is the upper part");
             m.mark_unused(scaled.bits(0, rest));
             scaled.bits(rest, scaled.width() - rest).resize(c.rw)
         };

@@ -62,7 +62,10 @@ impl Ports {
             stream_last: m.input("stream_last_i", 1, "last beat of the rebuild"),
             fill_valid: m.input("fill_valid_i", n, "a line from L2 has been filled into the L1 of SM s"),
             fill_tag: m.input("fill_tag_i", n * c.t, "its tag"),
-            debug: c.config.debug_port.then(|| (m.input("debug_valid_i", 1, "debug read"), m.input("debug_index_i", c.x, "index {bank, row} to read"))),
+            debug: c
+                .config
+                .debug_port
+                .then(|| (m.input("debug_valid_i", 1, "debug read"), m.input("debug_index_i", c.x, "index {bank, row} to read"))),
         }
     }
 }
@@ -102,7 +105,11 @@ pub(super) fn module(c: &Context) -> Built {
     let outcome_id_o = m.output("outcome_id_o", n * c.i, "id of the miss");
     let outcome_remote_o = m.output("outcome_remote_o", n, "a remote L1 holds the line");
     let outcome_source_o = m.output("outcome_source_o", n * c.s, "that SM, 0 unless remote");
-    let outcome_reason_o = m.output("outcome_reason_o", n * reason::BITS, "0 remote, else why L2: 1 no candidate, 2 all missed, 3 busy, 4 queue full, 5 disabled");
+    let outcome_reason_o = m.output(
+        "outcome_reason_o",
+        n * reason::BITS,
+        "0 remote, else why L2: 1 no candidate, 2 all missed, 3 busy, 4 queue full, 5 disabled",
+    );
     let probe_valid_o = m.output("probe_valid_o", n, "probe for the L1 of SM s");
     let probe_tag_o = m.output("probe_tag_o", n * c.t, "tag to look for");
     let probe_requester_o = m.output("probe_requester_o", n * c.s, "SM that asks");
@@ -160,106 +167,105 @@ pub(super) fn module(c: &Context) -> Built {
         i.connect("miss_ready_o", miss_ready_o.bit(g));
     });
 
-    update_side(c, &mut m, &p, &queries, &Nets { encode_ready, encoded_valid, encoded_slot, encoded_index, matrix_ready: matrix_ready.clone() }, &refresh_valid_o, &stream_ready_o, &fill_ready_o)
-        .and_then(|update| {
-            m.section("Lookups");
-            let network = super::lookup_network::module(c)?;
-            let matrix = super::snapshot_matrix::module(c)?;
-            let read_data = m.net("read_data", c.c * b * n);
-            let lookup = m.instance("u_lookup_network", &network, |i| {
-                for port in ["lookup_valid", "lookup_index", "lookup_slot"] {
-                    i.connect(&format!("{port}_i"), queries.get(&format!("{port}_o")));
-                }
-                i.connect("read_data_i", &read_data).connect("lookup_ready_o", &lookup_ready);
-                i.connect("row_valid_o", &row_valid).connect("row_slot_o", &row_slot).connect("row_o", &row);
-                if let (Some((valid, index)), Some((ready_o, valid_o, row_o))) = (&p.debug, &debug_o) {
-                    i.connect("debug_valid_i", valid).connect("debug_index_i", index);
-                    i.connect("debug_ready_o", ready_o).connect("debug_valid_o", valid_o);
-                    let _ = row_o;
-                }
-            });
-            if let Some((_, valid_o, row_o)) = &debug_o {
-                gated(&mut m, row_o, valid_o, &lookup.get("debug_row_o"));
-            }
-            m.instance("u_snapshot_matrix", &matrix, |i| {
-                i.connect("read_valid_i", lookup.get("read_valid_o")).connect("read_row_i", lookup.get("read_row_o"));
-                for port in ["write_valid", "write_row", "write_mask", "write_value"] {
-                    i.connect(&format!("{port}_i"), update.writes.get(&format!("{port}_o")));
-                }
-                i.connect("read_data_o", &read_data);
-            });
+    let nets = Nets { encode_ready, encoded_valid, encoded_slot, encoded_index, matrix_ready: matrix_ready.clone() };
+    let update = update_side(c, &mut m, &p, &queries, &nets, [&refresh_valid_o, &stream_ready_o, &fill_ready_o])?;
 
-            m.section("Probes");
-            let order = super::probe_order::module(c)?;
-            let orders = m.localparam("ORDERS", super::probe_order::orders(c, 0..n)).doc("for each SM the others, nearest first");
-            m.instance_array("u_probe_order", &order, n, |i, g| {
-                i.param("ORDER", orders.elem(g, (n - 1) * c.s));
-                i.connect("candidates_i", queries.get("select_candidates_o").elem(g, n));
-                i.connect("found_o", found.bit(g)).connect("target_o", target.elem(g, c.s));
-            });
-            let network = super::probe_network::module(c)?;
-            let push_ready = m.net("push_ready", n);
-            let offers = m.instance("u_probe_network", &network, |i| {
-                for port in ["offer_valid", "offer_target", "offer_tag", "offer_slot", "offer_deadline"] {
-                    i.connect(&format!("{port}_i"), queries.get(&format!("{port}_o")));
-                }
-                i.connect("push_ready_i", &push_ready).connect("offer_ready_o", &offer_ready);
-            });
-            let queue = super::probe_queue::module(c)?;
-            let targets = m.instance_array("u_probe_queue", &queue, n, |i, g| {
-                i.connect("now_i", &*now).connect("push_valid_i", offers.get("push_valid_o").bit(g));
-                for (port, width) in [("push_tag", c.t), ("push_requester", c.s), ("push_slot", c.l), ("push_deadline", c.tw)] {
-                    i.connect(&format!("{port}_i"), offers.get(&format!("{port}_o")).elem(g, width));
-                }
-                i.connect("answer_valid_i", p.answer_valid.bit(g)).connect("answer_hit_i", p.answer_hit.bit(g));
-                i.connect("probe_ready_i", p.probe_ready.bit(g));
-                i.connect("push_ready_o", push_ready.bit(g)).connect("answer_ready_o", answer_ready_o.bit(g));
-                i.connect("probe_valid_o", probe_valid_o.bit(g));
-            });
-            gated(&mut m, &probe_tag_o, &probe_valid_o, &targets.get("probe_tag_o"));
-            gated(&mut m, &probe_requester_o, &probe_valid_o, &targets.get("probe_requester_o"));
-            let back = super::probe_return::module(c)?;
-            m.instance("u_probe_return", &back, |i| {
-                i.connect("answer_valid_i", targets.get("event_answer_o"));
-                i.connect("answer_requester_i", targets.get("event_answer_requester_o"));
-                i.connect("answer_slot_i", targets.get("event_answer_slot_o"));
-                i.connect("answer_hit_i", targets.get("event_answer_hit_o"));
-                i.connect("expired_valid_i", targets.get("event_expired_o"));
-                i.connect("expired_requester_i", targets.get("event_expired_requester_o"));
-                i.connect("expired_slot_i", targets.get("event_expired_slot_o"));
-                i.connect("answer_valid_o", &answer_valid).connect("answer_hit_o", &answer_hit).connect("expired_o", &expired);
-            });
+    m.section("Lookups");
+    let network = super::lookup_network::module(c)?;
+    let matrix = super::snapshot_matrix::module(c)?;
+    let read_data = m.net("read_data", c.c * b * n);
+    let lookup = m.instance("u_lookup_network", &network, |i| {
+        for port in ["lookup_valid", "lookup_index", "lookup_slot"] {
+            i.connect(&format!("{port}_i"), queries.get(&format!("{port}_o")));
+        }
+        i.connect("read_data_i", &read_data).connect("lookup_ready_o", &lookup_ready);
+        i.connect("row_valid_o", &row_valid).connect("row_slot_o", &row_slot).connect("row_o", &row);
+        if let (Some((valid, index)), Some((ready_o, valid_o, _))) = (&p.debug, &debug_o) {
+            i.connect("debug_valid_i", valid).connect("debug_index_i", index);
+            i.connect("debug_ready_o", ready_o).connect("debug_valid_o", valid_o);
+        }
+    });
+    if let Some((_, valid_o, row_o)) = &debug_o {
+        gated(&mut m, row_o, valid_o, &lookup.get("debug_row_o"));
+    }
+    m.instance("u_snapshot_matrix", &matrix, |i| {
+        i.connect("read_valid_i", lookup.get("read_valid_o")).connect("read_row_i", lookup.get("read_row_o"));
+        for port in ["write_valid", "write_row", "write_mask", "write_value"] {
+            i.connect(&format!("{port}_i"), update.writes.get(&format!("{port}_o")));
+        }
+        i.connect("read_data_o", &read_data);
+    });
 
-            m.section("SM side outputs: payloads are 0 without their valid");
-            let outcome_valid = queries.get("outcome_valid_o");
-            m.assign(&outcome_valid_o, &outcome_valid);
-            gated(&mut m, &outcome_id_o, &outcome_valid, &queries.get("outcome_id_o"));
-            gated(&mut m, &outcome_remote_o, &outcome_valid, &queries.get("outcome_remote_o"));
-            gated(&mut m, &outcome_source_o, &outcome_valid, &queries.get("outcome_source_o"));
-            gated(&mut m, &outcome_reason_o, &outcome_valid, &queries.get("outcome_reason_o"));
-            let l2_valid = queries.get("l2_valid_o");
-            m.assign(&l2_valid_o, &l2_valid);
-            gated(&mut m, &l2_tag_o, &l2_valid, &queries.get("l2_tag_o"));
-            gated(&mut m, &l2_id_o, &l2_valid, &queries.get("l2_id_o"));
-            m.assign(&matrix_ready_o, &matrix_ready);
+    m.section("Probes");
+    let order = super::probe_order::module(c)?;
+    let orders = m.localparam("ORDERS", super::probe_order::orders(c, 0..n)).doc("for each SM the others, nearest first");
+    m.instance_array("u_probe_order", &order, n, |i, g| {
+        i.param("ORDER", orders.elem(g, (n - 1) * c.s));
+        i.connect("candidates_i", queries.get("select_candidates_o").elem(g, n));
+        i.connect("found_o", found.bit(g)).connect("target_o", target.elem(g, c.s));
+    });
+    let network = super::probe_network::module(c)?;
+    let push_ready = m.net("push_ready", n);
+    let offers = m.instance("u_probe_network", &network, |i| {
+        for port in ["offer_valid", "offer_target", "offer_tag", "offer_slot", "offer_deadline"] {
+            i.connect(&format!("{port}_i"), queries.get(&format!("{port}_o")));
+        }
+        i.connect("push_ready_i", &push_ready).connect("offer_ready_o", &offer_ready);
+    });
+    let queue = super::probe_queue::module(c)?;
+    let targets = m.instance_array("u_probe_queue", &queue, n, |i, g| {
+        i.connect("now_i", &*now).connect("push_valid_i", offers.get("push_valid_o").bit(g));
+        for (port, width) in [("push_tag", c.t), ("push_requester", c.s), ("push_slot", c.l), ("push_deadline", c.tw)] {
+            i.connect(&format!("{port}_i"), offers.get(&format!("{port}_o")).elem(g, width));
+        }
+        i.connect("answer_valid_i", p.answer_valid.bit(g)).connect("answer_hit_i", p.answer_hit.bit(g));
+        i.connect("probe_ready_i", p.probe_ready.bit(g));
+        i.connect("push_ready_o", push_ready.bit(g)).connect("answer_ready_o", answer_ready_o.bit(g));
+        i.connect("probe_valid_o", probe_valid_o.bit(g));
+    });
+    gated(&mut m, &probe_tag_o, &probe_valid_o, &targets.get("probe_tag_o"));
+    gated(&mut m, &probe_requester_o, &probe_valid_o, &targets.get("probe_requester_o"));
+    let back = super::probe_return::module(c)?;
+    m.instance("u_probe_return", &back, |i| {
+        i.connect("answer_valid_i", targets.get("event_answer_o"));
+        i.connect("answer_requester_i", targets.get("event_answer_requester_o"));
+        i.connect("answer_slot_i", targets.get("event_answer_slot_o"));
+        i.connect("answer_hit_i", targets.get("event_answer_hit_o"));
+        i.connect("expired_valid_i", targets.get("event_expired_o"));
+        i.connect("expired_requester_i", targets.get("event_expired_requester_o"));
+        i.connect("expired_slot_i", targets.get("event_expired_slot_o"));
+        i.connect("answer_valid_o", &answer_valid).connect("answer_hit_o", &answer_hit).connect("expired_o", &expired);
+    });
 
-            m.section("Statistics");
-            let statistics = super::statistics::module(c)?;
-            let live = targets.get("event_answer_o");
-            let conflict = queries.get("lookup_valid_o") & !&lookup_ready;
-            m.instance("u_statistics", &statistics, |i| {
-                i.connect("clear_statistics_i", &p.clear_statistics).connect("miss_i", &p.miss_valid & &miss_ready_o);
-                i.connect("query_i", queries.get("query_o")).connect("conflict_i", conflict);
-                i.connect("probe_i", &probe_valid_o & &p.probe_ready).connect("outcome_i", &outcome_valid & &p.outcome_ready);
-                i.connect("outcome_remote_i", queries.get("outcome_remote_o")).connect("outcome_reason_i", queries.get("outcome_reason_o"));
-                i.connect("false_positive_i", live & !targets.get("event_answer_hit_o")).connect("discarded_i", targets.get("discarded_o"));
-                i.connect("expired_i", targets.get("event_expired_o")).connect("dropped_i", &update.dropped).connect("rebuilt_i", &update.rebuilt);
-                for ((name, _), port) in COUNTERS.iter().zip(&counters) {
-                    i.connect(&format!("count_{name}_o"), port);
-                }
-            });
-            m.finish()
-        })
+    m.section("SM side outputs: payloads are 0 without their valid");
+    let outcome_valid = queries.get("outcome_valid_o");
+    m.assign(&outcome_valid_o, &outcome_valid);
+    gated(&mut m, &outcome_id_o, &outcome_valid, &queries.get("outcome_id_o"));
+    gated(&mut m, &outcome_remote_o, &outcome_valid, &queries.get("outcome_remote_o"));
+    gated(&mut m, &outcome_source_o, &outcome_valid, &queries.get("outcome_source_o"));
+    gated(&mut m, &outcome_reason_o, &outcome_valid, &queries.get("outcome_reason_o"));
+    let l2_valid = queries.get("l2_valid_o");
+    m.assign(&l2_valid_o, &l2_valid);
+    gated(&mut m, &l2_tag_o, &l2_valid, &queries.get("l2_tag_o"));
+    gated(&mut m, &l2_id_o, &l2_valid, &queries.get("l2_id_o"));
+    m.assign(&matrix_ready_o, &matrix_ready);
+
+    m.section("Statistics");
+    let statistics = super::statistics::module(c)?;
+    let live = targets.get("event_answer_o");
+    let conflict = queries.get("lookup_valid_o") & !&lookup_ready;
+    m.instance("u_statistics", &statistics, |i| {
+        i.connect("clear_statistics_i", &p.clear_statistics).connect("miss_i", &p.miss_valid & &miss_ready_o);
+        i.connect("query_i", queries.get("query_o")).connect("conflict_i", conflict);
+        i.connect("probe_i", &probe_valid_o & &p.probe_ready).connect("outcome_i", &outcome_valid & &p.outcome_ready);
+        i.connect("outcome_remote_i", queries.get("outcome_remote_o")).connect("outcome_reason_i", queries.get("outcome_reason_o"));
+        i.connect("false_positive_i", live & !targets.get("event_answer_hit_o")).connect("discarded_i", targets.get("discarded_o"));
+        i.connect("expired_i", targets.get("event_expired_o")).connect("dropped_i", &update.dropped).connect("rebuilt_i", &update.rebuilt);
+        for ((name, _), port) in COUNTERS.iter().zip(&counters) {
+            i.connect(&format!("count_{name}_o"), port);
+        }
+    });
+    m.finish()
 }
 
 /// Nets between the update side and the queries.
@@ -279,16 +285,13 @@ struct Update {
 }
 
 /// Engines, fills, rebuilds and matrix writes.
-#[allow(clippy::too_many_arguments)]
 fn update_side(
     c: &Context,
     m: &mut ModuleBuilder,
     p: &Ports,
     queries: &Outputs,
     nets: &Nets,
-    refresh_valid_o: &Expr,
-    stream_ready_o: &Expr,
-    fill_ready_o: &Expr,
+    [refresh_valid_o, stream_ready_o, fill_ready_o]: [&Expr; 3],
 ) -> Result<Update, crate::rtl::RtlError> {
     let (n, k, w, st) = (c.n, c.k, c.w, c.st);
     m.section("Engines");

@@ -69,7 +69,7 @@ impl<'a> Context<'a> {
             tw: value_width(u64::from(config.probe_timeout.max(config.answer_timeout)) + 1),
             st: config.stream_tags(),
             w: config.update_lanes,
-            options: RtlOptions { reset, ..RtlOptions::default() },
+            options: RtlOptions { reset },
         }
     }
 

@@ -41,7 +41,11 @@ impl Attachment {
 
     /// Largest number of users of one kind of any engine.
     fn largest_group(&self) -> u32 {
-        self.sms.div_ceil(self.shared).max(self.lanes.div_ceil(self.reserved)).max(if self.sharing { self.lanes.div_ceil(self.shared) } else { 1 })
+        self.sms.div_ceil(self.shared).max(self.lanes.div_ceil(self.reserved)).max(if self.sharing {
+            self.lanes.div_ceil(self.shared)
+        } else {
+            1
+        })
     }
 }
 
@@ -88,7 +92,11 @@ impl Payload {
 
 /// Element chosen by a one-hot grant; the only element needs no gate.
 fn choose(grant: &Expr, items: Vec<Expr>) -> Expr {
-    if items.len() == 1 { items.into_iter().next().unwrap_or_else(|| unreachable!()) } else { grant.onehot_mux(Expr::concat_lsb_first(items)) }
+    if items.len() == 1 {
+        items.into_iter().next().unwrap_or_else(|| unreachable!())
+    } else {
+        grant.onehot_mux(Expr::concat_lsb_first(items))
+    }
 }
 
 fn join(items: Vec<Expr>) -> Expr {
@@ -138,7 +146,8 @@ pub(super) fn module(c: &Context) -> Built {
     for e in 0..a.shared {
         let sms = a.sms_of(e);
         let requests = join(sms.iter().map(|&s| miss_valid.bit(s)).collect());
-        let requests = if sms.len() == 1 { requests } else { m.wire(&format!("engine{e}_miss"), requests).doc("SMs that want this engine") };
+        let requests =
+            if sms.len() == 1 { requests } else { m.wire(&format!("engine{e}_miss"), requests).doc("SMs that want this engine") };
         let eligible = &requests & ready.bit(e).replicate(requests.width());
         let pick = round_robin(&mut m, &format!("engine{e}"), &eligible, Kind::Free);
         for (j, &s) in sms.iter().enumerate() {
@@ -209,9 +218,8 @@ pub(super) fn module(c: &Context) -> Built {
     });
     let (result_valid, result_index, result_user) = (result.get("valid_o"), result.get("index_o"), result.get("user_o"));
     m.mark_unused(&result_user);
-    if a.sharing || !c.config.engine_pipelined {
-    } else {
-        m.mark_unused(&ready);
+    if c.config.engine_pipelined && !a.sharing {
+        m.mark_unused(&ready); // an engine that is always ready is not asked
     }
 
     m.section("Results");

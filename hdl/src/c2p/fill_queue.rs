@@ -15,6 +15,7 @@ pub(super) fn module(c: &Context) -> Built {
         ),
         "a notice is offered in the next cycle",
     );
+    m.repeated();
     m.note("DEPTH", depth).note("TAG_BITS", c.t);
     let fill_valid = m.input("fill_valid_i", 1, "a line has been filled into this SM's L1");
     let fill_tag = m.input("fill_tag_i", c.t, "its tag");

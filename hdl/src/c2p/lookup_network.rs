@@ -37,9 +37,10 @@ pub(super) fn module(c: &Context) -> Built {
     let index = m.input("lookup_index_i", all * c.x, "its index {bank, row}");
     let slot = m.input("lookup_slot_i", all * c.l, "its query slot, returned with the row");
     let read_data = m.input("read_data_i", copies * b * n, "row read in the cycle before, by copy*BANKS + bank");
-    let debug = c.config.debug_port.then(|| {
-        (m.input("debug_valid_i", 1, "debug read"), m.input("debug_index_i", c.x, "index {bank, row} to read"))
-    });
+    let debug = c
+        .config
+        .debug_port
+        .then(|| (m.input("debug_valid_i", 1, "debug read"), m.input("debug_index_i", c.x, "index {bank, row} to read")));
     let ready_o = m.output("lookup_ready_o", all, "the lookup is granted");
     let row_valid_o = m.output("row_valid_o", all, "the row of port p");
     let row_slot_o = m.output("row_slot_o", all * c.l, "its query slot");
@@ -72,7 +73,7 @@ pub(super) fn module(c: &Context) -> Built {
         let row = m.net(&name("rows"), list.len() as u32 * n).doc("row of each of these lookups");
         m.comb_for("p", list.len() as u32, |block, p| {
             let at = part.place.elem(p, part.place.width() / list.len() as u32);
-            block.set(row.elem(p, n), data.elem(&at.resize(index_width(data.width() / n)), n));
+            block.set(row.elem(p, n), data.elem(at.resize(index_width(data.width() / n)), n));
         });
         for (at, &p) in list.iter().enumerate() {
             granted[p as usize] = Some(part.taken.bit(at as u32));
@@ -82,7 +83,9 @@ pub(super) fn module(c: &Context) -> Built {
         reads.push(part.read_valid);
         read_rows.push(part.read_row);
     }
-    let unwrap = |list: Vec<Option<Expr>>| Expr::concat_lsb_first(list.into_iter().map(|e| e.unwrap_or_else(|| unreachable!("every port reads a copy"))).collect::<Vec<_>>());
+    let unwrap = |list: Vec<Option<Expr>>| {
+        Expr::concat_lsb_first(list.into_iter().map(|e| e.unwrap_or_else(|| unreachable!("every port reads a copy"))).collect::<Vec<_>>())
+    };
     m.section("Ports in their own order");
     let ready = m.wire("ready", unwrap(granted));
     m.assign(&ready_o, &ready);
@@ -93,7 +96,7 @@ pub(super) fn module(c: &Context) -> Built {
         (Some((debug_valid, debug_index)), Some((debug_ready_o, debug_valid_o, debug_row_o))) => {
             m.section("Debug reads of copy 0 take what lookups leave");
             let bank = m.wire("debug_bank", c.bank_of(&debug_index));
-            let ready = m.wire("debug_ready", !read_valid.bits(0, b).elem(&bank.trunc(bank.width()), 1));
+            let ready = m.wire("debug_ready", !read_valid.bits(0, b).elem(bank.trunc(bank.width()), 1));
             let take = m.wire("debug_take", &debug_valid & &ready);
             let at = m.reg("debug_bank_q", bank.width()).no_reset().doc("bank of the debug read");
             let live = m.reg("debug_valid_q", 1).doc("the debug read returns");
@@ -178,7 +181,10 @@ impl Group {
         let which = m.net(&name("copy"), n * copy_width).doc("copy that serves each lookup");
         m.comb_for("p", n, |block, p| {
             let at = bank.elem(p, bank_width);
-            let (rows, valids) = (if b == 1 { picks_row.clone() } else { picks_row.elem(&at, picks * c.rw) }, if b == 1 { picks_valid.clone() } else { picks_valid.elem(&at, picks) });
+            let (rows, valids) = (
+                if b == 1 { picks_row.clone() } else { picks_row.elem(&at, picks * c.rw) },
+                if b == 1 { picks_valid.clone() } else { picks_valid.elem(&at, picks) },
+            );
             let mut value = Expr::zeros(copy_width);
             for j in (0..picks).rev() {
                 let here = valids.bit(j) & rows.elem(j, c.rw).eq(row.elem(p, c.rw));

@@ -8,7 +8,9 @@ use std::rc::Rc;
 /// The arbiter of one target.
 fn target(c: &Context) -> Result<Rc<crate::rtl::Module>, crate::rtl::RtlError> {
     let n = c.n;
-    let mut m = c.clocked("probe_target_arbiter", &format!("One probe target: round robin over the offers of {n} SMs."), "combinational grant");
+    let mut m =
+        c.clocked("probe_target_arbiter", &format!("One probe target: round robin over the offers of {n} SMs."), "combinational grant");
+    m.repeated();
     m.note("SMS", n);
     let req = m.input("req_i", n, "SM s offers a probe for this target");
     let grant_o = m.output("grant_o", n, "the offer of SM s is taken");
@@ -57,8 +59,10 @@ pub(super) fn module(c: &Context) -> Built {
     let fields = (0..n).map(|s| Expr::concat_lsb_first([tag.elem(s, c.t), slot.elem(s, c.l), deadline.elem(s, c.tw)]));
     let probe = m.wire("probe", Expr::concat_lsb_first(fields.collect::<Vec<_>>())).doc("{deadline, slot, tag} of each offer");
     let width = c.t + c.l + c.tw;
+    let chosen = m.net("chosen", n * width).doc("the probe each target takes");
+    m.comb_for("j", n, |b, j| b.set(chosen.elem(j, width), probe.elem(push_requester_o.elem(j, c.s), width)));
     m.comb_for("j", n, |b, j| {
-        let chosen = probe.elem(&push_requester_o.elem(j, c.s), width);
+        let chosen = chosen.elem(j, width);
         b.set(push_tag_o.elem(j, c.t), chosen.bits(0, c.t));
         b.set(push_slot_o.elem(j, c.l), chosen.bits(c.t, c.l));
         b.set(push_deadline_o.elem(j, c.tw), chosen.bits(c.t + c.l, c.tw));

@@ -50,7 +50,7 @@ pub(super) fn alone(c: &Context, sm: u32) -> Built {
     let target_o = m.output("target_o", c.s, "the nearest, 0 without one");
 
     let ranked = m.net("ranked", n - 1).doc("candidates in order of distance");
-    m.comb_for("r", n - 1, |b, r| b.set(ranked.bit(r), candidates.elem(&order.elem(r, c.s), 1)));
+    m.comb_for("r", n - 1, |b, r| b.set(ranked.bit(r), candidates.elem(order.elem(r, c.s), 1)));
     let nearest = m.wire("nearest", ranked.lowest_one());
     m.assign(&found_o, ranked.reduce_or());
     m.assign(&target_o, nearest.onehot_mux(&order));

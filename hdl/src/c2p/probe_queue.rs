@@ -78,6 +78,7 @@ pub(super) fn module(c: &Context) -> Built {
         &format!("Probes for the L1 of one SM: at most {depth} wait, at most {outstanding} are unanswered. A probe not taken by its deadline, or not answered in time, is given up."),
         "a probe is offered to the L1 in the cycle after it comes; answers and expiries act in their own cycle",
     );
+    m.repeated();
     m.note("PROBE_QUEUE_DEPTH", depth).note("ANSWER_QUEUE_DEPTH", outstanding).note("ANSWER_TIMEOUT", c.config.answer_timeout);
     let now = m.input("now_i", c.tw, "time base");
     let push_valid = m.input("push_valid_i", 1, "a probe for this L1");

@@ -7,9 +7,13 @@ use crate::rtl::{Expr, value_width};
 pub(super) fn module(c: &Context) -> Built {
     let mut m = c.clocked(
         "query_slot",
-        &format!("One miss in flight: tag, id and {} indices (never the logical row of the Access Matrix), its candidates and its probes.", c.k),
+        &format!(
+            "One miss in flight: tag, id and {} indices (never the logical row of the Access Matrix), its candidates and its probes.",
+            c.k
+        ),
         "every step takes effect in the next cycle",
     );
+    m.repeated();
     m.note("TAG_BITS", c.t).note("INDEX_BITS", c.x).note("LOOKUP_LATENCY", c.config.lookup_latency);
     let now = m.input("now_i", c.tw, "time base");
     let alloc = m.input("alloc_i", 1, "a miss enters this slot");
@@ -58,7 +62,8 @@ pub(super) fn module(c: &Context) -> Built {
         names.push("HOLD");
     }
     let width = value_width(names.len() as u64 - 1);
-    let states: Vec<Expr> = names.iter().enumerate().map(|(i, name)| m.localparam(name, crate::rtl::Bits::from_u64(width, i as u64))).collect();
+    let states: Vec<Expr> =
+        names.iter().enumerate().map(|(i, name)| m.localparam(name, crate::rtl::Bits::from_u64(width, i as u64))).collect();
     let state = m.reg("state_q", width).doc("where the miss is");
     let at = |name: &str| {
         let i = names.iter().position(|n| *n == name).unwrap_or_else(|| unreachable!("no state {name}"));

@@ -12,6 +12,7 @@ pub(super) fn module(c: &Context) -> Built {
         &format!("Everything of one SM: {q} query slots and the arbiters in front of engines, banks, probe network, L2 and outcome port."),
         "an accepted miss asks for an engine in the next cycle",
     );
+    m.repeated();
     m.note("QUERIES_PER_SM", q).note("SMS", n);
     let now = m.input("now_i", c.tw, "time base");
     let miss_valid = m.input("miss_valid_i", 1, "a miss");
@@ -102,7 +103,8 @@ pub(super) fn module(c: &Context) -> Built {
     let (mut grants, mut rows) = (Vec::new(), Vec::new());
     for i in 0..k {
         let requests = Expr::concat_lsb_first((0..q).map(|s| wanted.bit(s * k + i)).collect::<Vec<_>>());
-        let requests = if q == 1 { requests } else { m.wire(&format!("lookup{i}_requests"), requests).doc("slots that ask for this position") };
+        let requests =
+            if q == 1 { requests } else { m.wire(&format!("lookup{i}_requests"), requests).doc("slots that ask for this position") };
         let ready = lookup_ready.bit(i);
         let pick = round_robin(&mut m, &format!("lookup{i}"), &requests, Kind::Ready(ready.clone()));
         let bus = Expr::concat_lsb_first((0..q).map(|s| indices.elem(s * k + i, c.x)).collect::<Vec<_>>());

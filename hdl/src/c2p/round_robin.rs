@@ -32,7 +32,8 @@ pub(super) fn round_robin(m: &mut ModuleBuilder, name: &str, requests: &Expr, ki
     }
     let last = m.reg(&format!("{name}_last_q"), index_width(n)).reset(n - 1).doc("requester granted last");
     let after = m.wire(&format!("{name}_after"), requests & Expr::ones(n).shl(&last).shl_const(1)).doc("requests after it");
-    let first = after.reduce_or().mux(&after, requests).lowest_one();
+    let pool = m.wire(&format!("{name}_pool"), after.reduce_or().mux(&after, requests)).doc("those, or all when there are none");
+    let first = pool.lowest_one();
     let any = m.wire(&format!("{name}_any"), requests.reduce_or());
     let grant = match &kind {
         Kind::Lock(ready) => {

@@ -39,7 +39,8 @@ fn build(c: &Context, lane: u32, default: u32) -> Built {
     let sources = Sources::of(c, lane);
     let shape = |l: u32| (Sources::of(c, l).fills.len(), Sources::of(c, l).stream.len());
     let (fills, stream) = shape(lane);
-    let name = if (0..c.w).all(|l| shape(l) == (fills, stream)) { "update_lane".to_string() } else { format!("update_lane_{fills}_{stream}") };
+    let name =
+        if (0..c.w).all(|l| shape(l) == (fills, stream)) { "update_lane".to_string() } else { format!("update_lane_{fills}_{stream}") };
     let (k, depth, latency) = (c.k, c.config.update_queue_depth, c.config.engine_latency);
     let n = sources.count();
     let mut m = c.clocked(
@@ -47,8 +48,11 @@ fn build(c: &Context, lane: u32, default: u32) -> Built {
         &format!("Update lane: sends tags of {fills} fill queue(s) and {stream} stream tag(s) to a BF engine and writes their {k} positions, at most {depth} tags in flight."),
         &format!("first write {latency} cycle(s) after the tag is sent"),
     );
+    m.repeated();
     m.note("QUEUE_DEPTH", depth).note("FILL_SOURCES", fills).note("STREAM_SOURCES", stream);
-    let lane_number = (fills > 0).then(|| m.param("LANE", Bits::from_u64(c.s, u64::from(default)), "number of the lane; source j of the fill queues is SM LANE + j*LANES"));
+    let lane_number = (fills > 0).then(|| {
+        m.param("LANE", Bits::from_u64(c.s, u64::from(default)), "number of the lane; source j of the fill queues is SM LANE + j*LANES")
+    });
     let source_valid = m.input("source_valid_i", n, "source z has a tag");
     let source_tag = m.input("source_tag_i", n * c.t, "the tag");
     let sm = m.input("sm_i", c.s, "SM under rebuild");

@@ -1,6 +1,6 @@
 //! First-in first-out queue with valid/ready on both sides.
 
-use crate::rtl::{Module, RtlError, RtlOptions, index_width, value_width};
+use crate::rtl::{Module, ModuleBuilder, RtlError, RtlOptions, Source, index_width, value_width};
 use std::rc::Rc;
 
 /// Shape of a [`fifo`].
@@ -19,28 +19,17 @@ pub struct Fifo {
 impl Fifo {
     /// A queue of `depth` entries of `width` bits without flush and level.
     pub fn new(width: u32, depth: u32) -> Self {
-        Fifo {
-            width,
-            depth,
-            flush: false,
-            level: false,
-        }
+        Fifo { width, depth, flush: false, level: false }
     }
 
     /// Adds the input `flush_i`.
     pub fn with_flush(self) -> Self {
-        Fifo {
-            flush: true,
-            ..self
-        }
+        Fifo { flush: true, ..self }
     }
 
     /// Adds the output `level_o`.
     pub fn with_level(self) -> Self {
-        Fifo {
-            level: true,
-            ..self
-        }
+        Fifo { level: true, ..self }
     }
 
     /// Name of the module.
@@ -56,6 +45,45 @@ impl Fifo {
     }
 }
 
+/// Puts a queue behind a channel: an instance `name` of [`fifo`] that carries all fields side by side.
+///
+/// ```
+/// use l1forge_hdl::prim::queue;
+/// use l1forge_hdl::rtl::{ModuleBuilder, Payload};
+/// let request = Payload::new().field("addr", 32).field("id", 4);
+/// let mut m = ModuleBuilder::new("waiting_room");
+/// m.clock_reset();
+/// let from = m.channel_in("req", &request, "request");
+/// let to = m.channel_out("out", &request, "request, later");
+/// let waiting = queue(&mut m, "u_queue", from, 4)?;
+/// m.join(waiting, to);
+/// m.finish()?;
+/// # Ok::<(), l1forge_hdl::rtl::RtlError>(())
+/// ```
+///
+/// # Errors
+/// Those of [`fifo`].
+#[track_caller]
+pub fn queue(m: &mut ModuleBuilder, name: &str, from: Source, depth: u32) -> Result<Source, RtlError> {
+    let payload = from.payload().clone();
+    let module = fifo(m.options(), Fifo::new(payload.width(), depth))?;
+    let short = name.strip_prefix("u_").unwrap_or(name);
+    let (to, out) = m.channel(short, &payload);
+    let data_in = from.packed();
+    let (valid_in, ready_in, _) = from.into_signals();
+    let (valid_out, ready_out, fields) = to.into_signals();
+    let u = m.instance(name, &module, |i| {
+        i.connect("valid_i", valid_in).connect("ready_o", ready_in).connect("data_i", data_in);
+        i.connect("valid_o", valid_out).connect("ready_i", ready_out);
+    });
+    let (data, mut lo) = (u.get("data_o"), 0);
+    for f in fields {
+        m.assign(&f, data.bits(lo, f.width()));
+        lo += f.width();
+    }
+    Ok(out)
+}
+
 /// First-in first-out queue.
 ///
 /// Ports: `valid_i`, `data_i`, `ready_o` on the input side, `valid_o`, `data_o`, `ready_i` on the output side, `flush_i` and `level_o` as the [`Fifo`] says.
@@ -64,16 +92,8 @@ impl Fifo {
 /// # Errors
 /// None for sizes from 1; the signature is that of every generator.
 pub fn fifo(opts: RtlOptions, shape: Fifo) -> Result<Rc<Module>, RtlError> {
-    let Fifo {
-        width,
-        depth,
-        flush,
-        level,
-    } = shape;
-    assert!(
-        width >= 1 && depth >= 1,
-        "a queue of {depth} entries of {width} bits"
-    );
+    let Fifo { width, depth, flush, level } = shape;
+    assert!(width >= 1 && depth >= 1, "a queue of {depth} entries of {width} bits");
     let mut m = opts.module(&shape.name());
     m.purpose(
         "First-in first-out queue. Both handshakes come from registers: ready_o does not depend on ready_i and valid_o \
@@ -93,10 +113,7 @@ pub fn fifo(opts: RtlOptions, shape: Fifo) -> Result<Rc<Module>, RtlError> {
 
     let wc = value_width(u64::from(depth));
     let count = m.reg("count_q", wc).doc("entries held");
-    let mem = m
-        .reg("mem_q", depth * width)
-        .no_reset()
-        .doc("entries, slot 0 in the low bits");
+    let mem = m.reg("mem_q", depth * width).no_reset().doc("entries, slot 0 in the low bits");
     let room = m.wire("room", count.ne(depth));
     let some = m.wire("some", count.ne(0));
     let push = m.wire("push", &valid_i & &room);
@@ -129,25 +146,13 @@ pub fn fifo(opts: RtlOptions, shape: Fifo) -> Result<Rc<Module>, RtlError> {
         }
         mem.at(&write, width).next_when(&push, &data_i);
         m.assign(&data_o, mem.elem(&read, width));
-        m.assert(
-            "write_in_range_A",
-            write.le(depth - 1),
-            "the write pointer names a slot that exists",
-        );
-        m.assert(
-            "read_in_range_A",
-            read.le(depth - 1),
-            "the read pointer names a slot that exists",
-        );
+        m.assert("write_in_range_A", write.le(depth - 1), "the write pointer names a slot that exists");
+        m.assert("read_in_range_A", read.le(depth - 1), "the read pointer names a slot that exists");
     }
     if level {
         let level_o = m.output("level_o", wc, "entries held");
         m.assign(&level_o, &count);
     }
-    m.assert(
-        "no_overflow_A",
-        count.le(depth),
-        "never more entries than slots",
-    );
+    m.assert("no_overflow_A", count.le(depth), "never more entries than slots");
     m.finish()
 }

@@ -4,6 +4,6 @@ mod fifo;
 mod rr_arbiter;
 mod sram_1r1w;
 
-pub use fifo::{Fifo, fifo};
-pub use rr_arbiter::{Lock, rr_arbiter};
+pub use fifo::{Fifo, fifo, queue};
+pub use rr_arbiter::{Lock, round_robin, rr_arbiter};
 pub use sram_1r1w::sram_1r1w;

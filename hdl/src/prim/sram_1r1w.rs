@@ -29,14 +29,8 @@ const MAX_BITS: u32 = 8192;
 /// ```
 #[track_caller]
 pub fn sram_1r1w(rows: u32, bits: u32) -> Rc<Module> {
-    assert!(
-        rows >= 1 && bits >= 1,
-        "a memory of {rows} rows of {bits} bits"
-    );
-    assert!(
-        bits <= MAX_BITS,
-        "words of {bits} bits, at most {MAX_BITS} are possible"
-    );
+    assert!(rows >= 1 && bits >= 1, "a memory of {rows} rows of {bits} bits");
+    assert!(bits <= MAX_BITS, "words of {bits} bits, at most {MAX_BITS} are possible");
     let addr = index_width(rows);
     External::new("sram_1r1w", include_str!("sram_1r1w.v"))
         .port("clk_i", Dir::Clock, 1, "clock, rising edge")

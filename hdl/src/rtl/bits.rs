@@ -27,10 +27,7 @@ impl Bits {
     /// All zeros.
     pub fn zero(width: u32) -> Self {
         assert!(width >= 1, "a value needs at least one bit");
-        Self {
-            width,
-            words: vec![0; words_for(width)],
-        }
+        Self { width, words: vec![0; words_for(width)] }
     }
 
     /// All ones.
@@ -93,10 +90,7 @@ impl Bits {
         let parts: Vec<Bits> = elements
             .into_iter()
             .map(|v| {
-                assert!(
-                    element_width >= 64 || v >> element_width == 0,
-                    "{v} needs more than {element_width} bits"
-                );
+                assert!(element_width >= 64 || v >> element_width == 0, "{v} needs more than {element_width} bits");
                 Bits::from_u64(element_width, v)
             })
             .collect();
@@ -145,10 +139,7 @@ impl Bits {
 
     /// The value, if it fits 64 bits.
     pub fn to_u64(&self) -> Option<u64> {
-        self.words[1..]
-            .iter()
-            .all(|w| *w == 0)
-            .then_some(self.words[0])
+        self.words[1..].iter().all(|w| *w == 0).then_some(self.words[0])
     }
 
     /// Number of set bits.
@@ -266,11 +257,7 @@ impl Bits {
 
     /// Shift right, zeros in, width kept.
     pub fn shr(&self, n: u32) -> Self {
-        if n >= self.width {
-            Self::zero(self.width)
-        } else {
-            self.slice(n, self.width)
-        }
+        if n >= self.width { Self::zero(self.width) } else { self.slice(n, self.width) }
     }
 
     /// Unsigned comparison of equal widths.
@@ -337,9 +324,7 @@ mod tests {
     fn arithmetic_agrees_with_u128() {
         let mut x = 0x1234_5678_9abc_def0_u128;
         for w in 1..=128 {
-            x = x
-                .wrapping_mul(0x2545_f491_4f6c_dd1d_2545_f491_4f6c_dd1d)
-                .wrapping_add(99);
+            x = x.wrapping_mul(0x2545_f491_4f6c_dd1d_2545_f491_4f6c_dd1d).wrapping_add(99);
             let y = x.rotate_left(31) ^ 0x5555;
             let m = if w == 128 { u128::MAX } else { (1 << w) - 1 };
             let (a, b) = (Bits::from_u128(w, x), Bits::from_u128(w, y));

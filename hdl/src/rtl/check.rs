@@ -36,15 +36,7 @@ struct Checker<'a> {
 }
 
 pub(crate) fn finish(b: ModuleBuilder) -> Result<Rc<Module>, RtlError> {
-    let mut c = Checker {
-        b: &b,
-        errors: b
-            .errors
-            .iter()
-            .map(|e| format!("module {}: {e}", b.name))
-            .collect(),
-        formal: BTreeSet::new(),
-    };
+    let mut c = Checker { b: &b, errors: b.errors.iter().map(|e| format!("module {}: {e}", b.name)).collect(), formal: BTreeSet::new() };
     c.names();
     c.scopes();
     c.registers();
@@ -67,12 +59,7 @@ pub(crate) fn finish(b: ModuleBuilder) -> Result<Rc<Module>, RtlError> {
         .iter()
         .filter_map(|s| {
             let dir = port_dir(s.kind)?;
-            Some(Port {
-                name: s.name.clone(),
-                dir,
-                width: s.width,
-                doc: s.doc.borrow().clone(),
-            })
+            Some(Port { name: s.name.clone(), dir, width: s.width, doc: s.doc.borrow().clone() })
         })
         .collect();
     let params: Vec<Param> = b
@@ -81,20 +68,10 @@ pub(crate) fn finish(b: ModuleBuilder) -> Result<Rc<Module>, RtlError> {
         .filter(|s| s.kind == SigKind::Param)
         .filter_map(|s| {
             let default = s.value.borrow().clone()?;
-            Some(Param {
-                name: s.name.clone(),
-                width: s.width,
-                default,
-                doc: s.doc.borrow().clone(),
-            })
+            Some(Param { name: s.name.clone(), width: s.width, default, doc: s.doc.borrow().clone() })
         })
         .collect();
-    let flip_flop_bits = b
-        .signals
-        .iter()
-        .filter(|s| s.kind == SigKind::Reg)
-        .map(|s| u64::from(s.width))
-        .sum();
+    let flip_flop_bits = b.signals.iter().filter(|s| s.kind == SigKind::Reg).map(|s| u64::from(s.width)).sum();
     let printed = Printer::new(&b, formal).print();
     Ok(Rc::new(Module {
         name: b.name.clone(),
@@ -117,40 +94,48 @@ fn reads(e: &Expr, at: Option<(&LoopVar, u32)>, out: &mut Vec<Range>) {
     reads_into(e, at, &mut seen, out);
 }
 
-fn reads_into(
-    e: &Expr,
-    at: Option<(&LoopVar, u32)>,
-    seen: &mut HashSet<*const Node>,
-    out: &mut Vec<Range>,
-) {
+fn reads_into(e: &Expr, at: Option<(&LoopVar, u32)>, seen: &mut HashSet<*const Node>, out: &mut Vec<Range>) {
     match e.kind() {
         Kind::Lit(_) | Kind::LoopVal(_) => return,
         Kind::Sig(s) => {
-            out.push(Range {
-                sig: s.id,
-                lo: 0,
-                width: s.width,
-            });
+            out.push(Range { sig: s.id, lo: 0, width: s.width });
             return;
         }
         Kind::Sel { base, dynamic, off } => {
             if let (Kind::Sig(s), []) = (base.kind(), &dynamic[..]) {
                 let (lo, hi) = off_range(off, at);
-                out.push(Range {
-                    sig: s.id,
-                    lo,
-                    width: hi - lo + e.width(),
-                });
+                out.push(Range { sig: s.id, lo, width: hi - lo + e.width() });
                 return;
             }
         }
         _ => {}
     }
-    if Rc::strong_count(&e.0) > 1 && !seen.insert(Rc::as_ptr(&e.0)) {
+    if e.is_worth_noting() && !seen.insert(Rc::as_ptr(&e.0)) {
         return;
     }
-    e.kind()
-        .for_each_child(&mut |c| reads_into(c, at, seen, out));
+    e.kind().for_each_child(&mut |c| reads_into(c, at, seen, out));
+}
+
+/// Adds the bits that an expression needs, exact to the bit for loops.
+fn used_bits(e: &Expr, used: &mut [Vec<(u32, u32)>], seen: &mut HashSet<*const Node>) {
+    match e.kind() {
+        Kind::Lit(_) | Kind::LoopVal(_) => return,
+        Kind::Sig(s) => {
+            used[s.id as usize].push((0, s.width));
+            return;
+        }
+        Kind::Sel { base, dynamic, off } => {
+            if let (Kind::Sig(s), []) = (base.kind(), &dynamic[..]) {
+                used[s.id as usize].extend(off.cover(e.width()));
+                return;
+            }
+        }
+        _ => {}
+    }
+    if e.is_worth_noting() && !seen.insert(Rc::as_ptr(&e.0)) {
+        return;
+    }
+    e.kind().for_each_child(&mut |c| used_bits(c, used, seen));
 }
 
 /// Smallest and largest bit position of an offset.
@@ -168,21 +153,14 @@ fn target_range(e: &Expr, at: Option<(&LoopVar, u32)>) -> Range {
     match e.kind() {
         Kind::Sel { dynamic, off, .. } if dynamic.is_empty() => {
             let (lo, hi) = off_range(off, at);
-            Range {
-                sig: s.id,
-                lo,
-                width: hi - lo + e.width(),
-            }
+            Range { sig: s.id, lo, width: hi - lo + e.width() }
         }
-        _ => Range {
-            sig: s.id,
-            lo: 0,
-            width: s.width,
-        },
+        _ => Range { sig: s.id, lo: 0, width: s.width },
     }
 }
 
-fn merge(mut ranges: Vec<(u32, u32)>, width: u32) -> Vec<(u32, u32)> {
+/// Parts of `width` bits that no range covers.
+pub(crate) fn gaps(mut ranges: Vec<(u32, u32)>, width: u32) -> Vec<(u32, u32)> {
     ranges.sort_unstable();
     let (mut at, mut gaps) = (0, Vec::new());
     for (lo, w) in ranges {
@@ -199,22 +177,13 @@ fn merge(mut ranges: Vec<(u32, u32)>, width: u32) -> Vec<(u32, u32)> {
 
 /// `bit 3, bits 7:5`; empty for a whole signal.
 fn bits_text(ranges: &[(u32, u32)], width: u32) -> String {
-    if let [(0, w)] = ranges {
-        if *w == width {
-            return String::new();
-        }
+    if let [(0, w)] = ranges
+        && *w == width
+    {
+        return String::new();
     }
-    let mut t: Vec<String> = ranges
-        .iter()
-        .take(8)
-        .map(|&(lo, w)| {
-            if w == 1 {
-                format!("bit {lo}")
-            } else {
-                format!("bits {}:{lo}", lo + w - 1)
-            }
-        })
-        .collect();
+    let mut t: Vec<String> =
+        ranges.iter().take(8).map(|&(lo, w)| if w == 1 { format!("bit {lo}") } else { format!("bits {}:{lo}", lo + w - 1) }).collect();
     if ranges.len() > 8 {
         t.push(format!("and {} more ranges", ranges.len() - 8));
     }
@@ -223,19 +192,12 @@ fn bits_text(ranges: &[(u32, u32)], width: u32) -> String {
 
 fn identifier(name: &str) -> bool {
     let mut c = name.chars();
-    c.next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && c.all(|c| c.is_ascii_alphanumeric() || c == '_')
+    c.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_') && c.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 impl Checker<'_> {
     fn error(&mut self, loc: Loc, text: &str) {
-        self.errors.push(format!(
-            "module {}: {text} (at {}:{})",
-            self.b.name,
-            loc.file(),
-            loc.line()
-        ));
+        self.errors.push(format!("module {}: {text} (at {}:{})", self.b.name, loc.file(), loc.line()));
     }
 
     fn signal(&self, id: u32) -> &Rc<Signal> {
@@ -248,10 +210,7 @@ impl Checker<'_> {
         if !identifier(name) {
             self.error(loc, &format!("`{name}` is not a Verilog identifier"));
         } else if is_keyword(name) {
-            self.error(
-                loc,
-                &format!("`{name}` is a keyword of Verilog or SystemVerilog"),
-            );
+            self.error(loc, &format!("`{name}` is a keyword of Verilog or SystemVerilog"));
         }
     }
 
@@ -259,8 +218,7 @@ impl Checker<'_> {
         let b = self.b;
         self.name(&b.name, b.loc);
         let mut seen: BTreeMap<&str, Loc> = BTreeMap::new();
-        let mut all: Vec<(&str, Loc)> =
-            b.signals.iter().map(|s| (s.name.as_str(), s.loc)).collect();
+        let mut all: Vec<(&str, Loc)> = b.signals.iter().map(|s| (s.name.as_str(), s.loc)).collect();
         all.extend(b.properties.iter().map(|p| (p.name.as_str(), p.loc)));
         for i in &b.items {
             if let Item::Instance(i) = i {
@@ -273,14 +231,7 @@ impl Checker<'_> {
                 self.error(loc, &format!("`{n}` has the name of its module"));
             }
             if let Some(first) = seen.insert(n, loc) {
-                self.error(
-                    loc,
-                    &format!(
-                        "the name `{n}` is already taken at {}:{}",
-                        first.file(),
-                        first.line()
-                    ),
-                );
+                self.error(loc, &format!("the name `{n}` is already taken at {}:{}", first.file(), first.line()));
             }
         }
         let mut ports = 0;
@@ -288,24 +239,19 @@ impl Checker<'_> {
             let rule = match s.kind {
                 SigKind::Input => Some(("input", s.name.ends_with("_i"), "_i")),
                 SigKind::Clock => Some(("clock", s.name.ends_with("_i"), "_i")),
-                SigKind::Reset if b.opts.reset.active_high() => {
-                    Some(("active-high reset", s.name.ends_with("_i"), "_i"))
-                }
+                SigKind::Reset if b.opts.reset.active_high() => Some(("active-high reset", s.name.ends_with("_i"), "_i")),
                 SigKind::Reset => Some(("active-low reset", s.name.ends_with("_ni"), "_ni")),
                 SigKind::Output => Some(("output", s.name.ends_with("_o"), "_o")),
                 SigKind::Reg => Some(("register", s.name.ends_with("_q"), "_q")),
-                SigKind::Param | SigKind::LocalParam => Some((
-                    "parameter",
-                    !s.name.contains(|c: char| c.is_ascii_lowercase()),
-                    "capital letters",
-                )),
+                SigKind::Param | SigKind::LocalParam => {
+                    Some(("parameter", !s.name.contains(|c: char| c.is_ascii_lowercase()), "capital letters"))
+                }
                 SigKind::Wire => None,
             };
             if let Some((what, false, suffix)) = rule {
                 self.error(
                     s.loc,
-                    &format!("the name of {what} `{}` must end in {suffix}", s.name)
-                        .replace("end in capital", "be in capital"),
+                    &format!("the name of {what} `{}` must end in {suffix}", s.name).replace("end in capital", "be in capital"),
                 );
             }
             if port_dir(s.kind).is_some() {
@@ -325,10 +271,7 @@ impl Checker<'_> {
                 PropKind::Cover => "_C",
             };
             if !p.name.ends_with(suffix) {
-                self.error(
-                    p.loc,
-                    &format!("the name of property `{}` must end in {suffix}", p.name),
-                );
+                self.error(p.loc, &format!("the name of property `{}` must end in {suffix}", p.name));
             }
         }
     }
@@ -341,16 +284,12 @@ impl Checker<'_> {
         for item in &b.items {
             match item {
                 Item::Comment(_) | Item::Section(_) | Item::Net(_) | Item::LocalParam(_) => {}
-                Item::Wire(_, e, loc) | Item::Unused(_, e, loc) => {
-                    self.scope(e, &[], loc, &mut seen)
-                }
+                Item::Wire(_, e, loc) | Item::Unused(_, e, loc) => self.scope(e, &[], loc, &mut seen),
                 Item::Assign(t, v, loc) => {
                     self.scope(t, &[], loc, &mut seen);
                     self.scope(v, &[], loc, &mut seen);
                 }
-                Item::Comb(stmts, loc) | Item::Seq(stmts, loc) => {
-                    self.scope_stmts(stmts, &mut vec![], loc, &mut seen)
-                }
+                Item::Comb(stmts, loc) | Item::Seq(stmts, loc) => self.scope_stmts(stmts, &mut vec![], loc, &mut seen),
                 Item::Instance(i) => {
                     let vars: Vec<LoopVar> = i.array.iter().cloned().collect();
                     for (e, loc) in i.conns.values().chain(i.params.values()) {
@@ -377,23 +316,12 @@ impl Checker<'_> {
     fn loop_var(&mut self, v: &LoopVar, loc: Loc) {
         self.name(v.name(), loc);
         if let Some(s) = self.b.signals.iter().find(|s| s.name == v.name()) {
-            let text = format!(
-                "loop variable `{}` hides the signal declared at {}:{}",
-                v.name(),
-                s.loc.file(),
-                s.loc.line()
-            );
+            let text = format!("loop variable `{}` hides the signal declared at {}:{}", v.name(), s.loc.file(), s.loc.line());
             self.error(loc, &text);
         }
     }
 
-    fn scope_stmts(
-        &mut self,
-        stmts: &[Stmt],
-        vars: &mut Vec<LoopVar>,
-        at: Loc,
-        seen: &mut HashSet<*const Node>,
-    ) {
+    fn scope_stmts(&mut self, stmts: &[Stmt], vars: &mut Vec<LoopVar>, at: Loc, seen: &mut HashSet<*const Node>) {
         for s in stmts {
             match s {
                 Stmt::Comment(_) => {}
@@ -411,10 +339,7 @@ impl Checker<'_> {
                 Stmt::For { var, body, loc } => {
                     self.loop_var(var, loc);
                     if vars.iter().any(|v| v.name() == var.name()) {
-                        self.error(
-                            loc,
-                            &format!("loop variable `{}` is used by an outer loop", var.name()),
-                        );
+                        self.error(loc, &format!("loop variable `{}` is used by an outer loop", var.name()));
                     }
                     vars.push(var.clone());
                     self.scope_stmts(body, vars, at, seen);
@@ -438,44 +363,26 @@ impl Checker<'_> {
     fn scope(&mut self, e: &Expr, vars: &[LoopVar], loc: Loc, seen: &mut HashSet<*const Node>) {
         if let Kind::Sig(s) = e.kind() {
             if s.module != self.b.uid {
-                self.error(
-                    loc,
-                    &format!(
-                        "signal `{}` belongs to another module (declared at {}:{})",
-                        s.name,
-                        s.loc.file(),
-                        s.loc.line()
-                    ),
-                );
+                self.error(loc, &format!("signal `{}` belongs to another module (declared at {}:{})", s.name, s.loc.file(), s.loc.line()));
             }
             return;
         }
-        if !e.0.loopy && Rc::strong_count(&e.0) > 1 && !seen.insert(Rc::as_ptr(&e.0)) {
+        if !e.0.loopy && e.is_worth_noting() && !seen.insert(Rc::as_ptr(&e.0)) {
             return;
         }
         let unknown = |v: &LoopVar| !vars.iter().any(|w| w.same(v));
         match e.kind() {
-            Kind::LoopVal(v) if unknown(v) => self.error(
-                loc,
-                &format!("loop variable `{}` is used outside its loop", v.name()),
-            ),
+            Kind::LoopVal(v) if unknown(v) => self.error(loc, &format!("loop variable `{}` is used outside its loop", v.name())),
             Kind::Sel { off, .. } => {
                 for (v, _) in &off.terms {
                     if unknown(v) {
-                        self.error(
-                            loc,
-                            &format!("loop variable `{}` is used outside its loop", v.name()),
-                        );
+                        self.error(loc, &format!("loop variable `{}` is used outside its loop", v.name()));
                     }
                 }
             }
             _ => {}
         }
-        let mut children = Vec::new();
-        e.kind().for_each_child(&mut |c| children.push(c.clone()));
-        for c in children {
-            self.scope(&c, vars, loc, seen);
-        }
+        e.kind().for_each_child(&mut |c| self.scope(c, vars, loc, seen));
     }
 
     // ---------------------------------------------------------------- registers and instances
@@ -490,42 +397,21 @@ impl Checker<'_> {
             let t = targets(stmts);
             for s in t.iter().filter(|s| s.module == b.uid) {
                 if let Some(first) = blocks.insert(s.id, loc) {
-                    self.error(
-                        loc,
-                        &format!(
-                            "register `{}` is already updated at {}:{}",
-                            s.name,
-                            first.file(),
-                            first.line()
-                        ),
-                    );
+                    self.error(loc, &format!("register `{}` is already updated at {}:{}", s.name, first.file(), first.line()));
                 }
             }
             let with = t.iter().filter(|s| s.value.borrow().is_some()).count();
             if with != 0 && with != t.len() && b.opts.reset != ResetStyle::None {
-                self.error(
-                    loc,
-                    "a clocked block cannot mix registers with and without reset: use two blocks",
-                );
+                self.error(loc, "a clocked block cannot mix registers with and without reset: use two blocks");
             }
         }
         for s in b.signals.iter().filter(|s| s.kind == SigKind::Reg) {
             let updates = s.updates.borrow();
             let block = blocks.get(&s.id);
             match (updates.first(), block) {
-                (None, None) => {
-                    self.error(s.loc, &format!("register `{}` is never updated", s.name))
-                }
+                (None, None) => self.error(s.loc, &format!("register `{}` is never updated", s.name)),
                 (Some(u), Some(first)) => {
-                    self.error(
-                        u.loc,
-                        &format!(
-                            "register `{}` is already updated at {}:{}",
-                            s.name,
-                            first.file(),
-                            first.line()
-                        ),
-                    );
+                    self.error(u.loc, &format!("register `{}` is already updated at {}:{}", s.name, first.file(), first.line()));
                 }
                 _ => {}
             }
@@ -539,21 +425,9 @@ impl Checker<'_> {
                 }
             }
             if b.clock.is_none() {
-                self.error(
-                    s.loc,
-                    &format!("register `{}` needs a clock: call clock_reset()", s.name),
-                );
-            } else if s.value.borrow().is_some()
-                && b.opts.reset != ResetStyle::None
-                && b.reset.is_none()
-            {
-                self.error(
-                    s.loc,
-                    &format!(
-                        "register `{}` has a reset value but the module has no reset port",
-                        s.name
-                    ),
-                );
+                self.error(s.loc, &format!("register `{}` needs a clock: call clock_reset()", s.name));
+            } else if s.value.borrow().is_some() && b.opts.reset != ResetStyle::None && b.reset.is_none() {
+                self.error(s.loc, &format!("register `{}` has a reset value but the module has no reset port", s.name));
             }
         }
     }
@@ -561,14 +435,11 @@ impl Checker<'_> {
     fn instances(&mut self) {
         for item in &self.b.items {
             let Item::Instance(i) = item else { continue };
-            if let Some(style) = i.module.reset_style {
-                if style != self.b.opts.reset {
-                    let text = format!(
-                        "instance `{}` has reset style {style:?}, this module {:?}",
-                        i.name, self.b.opts.reset
-                    );
-                    self.error(i.loc, &text);
-                }
+            if let Some(style) = i.module.reset_style
+                && style != self.b.opts.reset
+            {
+                let text = format!("instance `{}` has reset style {style:?}, this module {:?}", i.name, self.b.opts.reset);
+                self.error(i.loc, &text);
             }
         }
     }
@@ -579,39 +450,27 @@ impl Checker<'_> {
         let b = self.b;
         let mut used: Vec<Vec<(u32, u32)>> = vec![vec![]; b.signals.len()];
         let mut buf = Vec::new();
-        let note = |e: &Expr, used: &mut Vec<Vec<(u32, u32)>>, buf: &mut Vec<Range>| {
-            reads(e, None, buf);
-            for r in buf.drain(..) {
-                used[r.sig as usize].push((r.lo, r.width));
-            }
-        };
+        let note = |e: &Expr, used: &mut Vec<Vec<(u32, u32)>>| used_bits(e, used, &mut HashSet::new());
         let mut wires = Vec::new();
         for item in &b.items {
             match item {
                 Item::Wire(s, e, _) => wires.push((s, e)),
-                Item::Unused(_, e, _) | Item::Assign(_, e, _) => note(e, &mut used, &mut buf),
-                Item::Comb(stmts, _) | Item::Seq(stmts, _) => {
-                    stmt_reads(stmts, &mut |e| note(e, &mut used, &mut buf))
-                }
+                Item::Unused(_, e, _) | Item::Assign(_, e, _) => note(e, &mut used),
+                Item::Comb(stmts, _) | Item::Seq(stmts, _) => stmt_reads(stmts, &mut |e| note(e, &mut used)),
                 Item::Instance(i) => {
                     for p in i.module.ports().iter().filter(|p| p.dir != Dir::Output) {
-                        note(&i.conns[&p.name].0, &mut used, &mut buf);
+                        note(&i.conns[&p.name].0, &mut used);
                     }
-                    i.params
-                        .values()
-                        .for_each(|e| note(&e.0, &mut used, &mut buf));
+                    i.params.values().for_each(|e| note(&e.0, &mut used));
                 }
                 _ => {}
             }
         }
         for s in &b.signals {
             for u in s.updates.borrow().iter() {
-                u.cond
-                    .iter()
-                    .chain([&u.value])
-                    .for_each(|e| note(e, &mut used, &mut buf));
+                u.cond.iter().chain([&u.value]).for_each(|e| note(e, &mut used));
                 if let Kind::Sel { dynamic, .. } = u.target.kind() {
-                    dynamic.iter().for_each(|d| note(&d.0, &mut used, &mut buf));
+                    dynamic.iter().for_each(|d| note(&d.0, &mut used));
                 }
             }
         }
@@ -627,7 +486,7 @@ impl Checker<'_> {
                 reads(e, None, &mut buf);
                 in_properties.extend(buf.drain(..).map(|r| r.sig));
             } else {
-                note(e, &mut used, &mut buf);
+                note(e, &mut used);
             }
         }
         for s in &b.signals {
@@ -637,7 +496,7 @@ impl Checker<'_> {
             if skip {
                 continue;
             }
-            let gaps = merge(std::mem::take(&mut used[s.id as usize]), s.width);
+            let gaps = gaps(std::mem::take(&mut used[s.id as usize]), s.width);
             if !gaps.is_empty() {
                 let what = match s.kind {
                     SigKind::Input => "input ",
@@ -646,20 +505,11 @@ impl Checker<'_> {
                     _ => "",
                 };
                 // A parameter is one thing for every linter.
-                if matches!(s.kind, SigKind::Param | SigKind::LocalParam) && gaps != [(0, s.width)]
-                {
+                if matches!(s.kind, SigKind::Param | SigKind::LocalParam) && gaps != [(0, s.width)] {
                     continue;
                 }
-                let only = if in_properties.contains(&s.id) {
-                    " except by properties"
-                } else {
-                    ""
-                };
-                let text = format!(
-                    "{}{what}`{}` is never used{only}: remove it or call mark_unused",
-                    bits_text(&gaps, s.width),
-                    s.name
-                );
+                let only = if in_properties.contains(&s.id) { " except by properties" } else { "" };
+                let text = format!("{}{what}`{}` is never used{only}: remove it or call mark_unused", bits_text(&gaps, s.width), s.name);
                 self.error(s.loc, &text);
             }
         }
@@ -675,37 +525,17 @@ impl Checker<'_> {
                 Item::Wire(s, e, loc) => {
                     let mut r = Vec::new();
                     reads(e, None, &mut r);
-                    out.push(Driver {
-                        range: Range {
-                            sig: s.id,
-                            lo: 0,
-                            width: s.width,
-                        },
-                        loc,
-                        reads: Rc::new(r),
-                    });
+                    out.push(Driver { range: Range { sig: s.id, lo: 0, width: s.width }, loc, reads: Rc::new(r) });
                 }
                 Item::Assign(t, e, loc) => {
                     let mut r = Vec::new();
                     reads(e, None, &mut r);
-                    out.push(Driver {
-                        range: target_range(t, None),
-                        loc,
-                        reads: Rc::new(r),
-                    });
+                    out.push(Driver { range: target_range(t, None), loc, reads: Rc::new(r) });
                 }
                 Item::Comb(stmts, loc) => {
                     for (id, r) in block_reads(stmts) {
                         let width = self.signal(id).width;
-                        out.push(Driver {
-                            range: Range {
-                                sig: id,
-                                lo: 0,
-                                width,
-                            },
-                            loc,
-                            reads: Rc::new(r),
-                        });
+                        out.push(Driver { range: Range { sig: id, lo: 0, width }, loc, reads: Rc::new(r) });
                     }
                 }
                 Item::Instance(i) => instance_drivers(i, &mut out),
@@ -734,12 +564,9 @@ impl Checker<'_> {
         }
         for (s, d) in b.signals.iter().zip(driven) {
             if matches!(s.kind, SigKind::Wire | SigKind::Output) {
-                let gaps = merge(d, s.width);
+                let gaps = gaps(d, s.width);
                 if !gaps.is_empty() {
-                    self.error(
-                        s.loc,
-                        &format!("{}`{}` is not driven", bits_text(&gaps, s.width), s.name),
-                    );
+                    self.error(s.loc, &format!("{}`{}` is not driven", bits_text(&gaps, s.width), s.name));
                 }
             }
         }
@@ -751,11 +578,7 @@ impl Checker<'_> {
     /// Refuses combinational loops; else tells for every output which ports it depends on.
     fn dependencies(&mut self, drivers: &[Driver]) -> Vec<Vec<bool>> {
         let b = self.b;
-        let ports: Vec<&Rc<Signal>> = b
-            .signals
-            .iter()
-            .filter(|s| port_dir(s.kind).is_some())
-            .collect();
+        let ports: Vec<&Rc<Signal>> = b.signals.iter().filter(|s| port_dir(s.kind).is_some()).collect();
         let mut port_of = vec![usize::MAX; b.signals.len()];
         for (i, p) in ports.iter().enumerate() {
             port_of[p.id as usize] = i;
@@ -849,11 +672,7 @@ impl Checker<'_> {
             .filter(|p| p.kind == SigKind::Output)
             .map(|p| {
                 let mut any = vec![false; ports.len()];
-                for d in overlapping(Range {
-                    sig: p.id,
-                    lo: 0,
-                    width: p.width,
-                }) {
+                for d in overlapping(Range { sig: p.id, lo: 0, width: p.width }) {
                     for (i, a) in any.iter_mut().enumerate() {
                         *a |= deps[d][i / 64] >> (i % 64) & 1 == 1;
                     }
@@ -885,7 +704,12 @@ fn stmt_reads(stmts: &[Stmt], f: &mut dyn FnMut(&Expr)) {
             Stmt::For { body, .. } => stmt_reads(body, f),
             Stmt::Case { sel, arms, default } => {
                 f(sel);
-                arms.iter().for_each(|a| stmt_reads(&a.1, f));
+                for (label, body) in arms {
+                    if let Label::Name(e) = label {
+                        f(e);
+                    }
+                    stmt_reads(body, f);
+                }
                 stmt_reads(default, f);
             }
         }
@@ -896,19 +720,14 @@ fn stmt_reads(stmts: &[Stmt], f: &mut dyn FnMut(&Expr)) {
 /// replaced by the dependencies of that target.
 fn block_reads(stmts: &[Stmt]) -> Vec<(u32, Vec<Range>)> {
     let order: Vec<u32> = targets(stmts).iter().map(|s| s.id).collect();
-    let mut direct: BTreeMap<u32, BTreeSet<Range>> =
-        order.iter().map(|id| (*id, BTreeSet::new())).collect();
+    let mut direct: BTreeMap<u32, BTreeSet<Range>> = order.iter().map(|id| (*id, BTreeSet::new())).collect();
     let mut conds: Vec<Vec<Range>> = vec![];
     walk_block(stmts, &mut conds, &mut direct);
     // Close over reads of own targets.
     loop {
         let mut changed = false;
         for id in &order {
-            let own: Vec<u32> = direct[id]
-                .iter()
-                .map(|r| r.sig)
-                .filter(|s| s != id && direct.contains_key(s))
-                .collect();
+            let own: Vec<u32> = direct[id].iter().map(|r| r.sig).filter(|s| s != id && direct.contains_key(s)).collect();
             for o in own {
                 let more = direct[&o].clone();
                 let mine = direct.entry(*id).or_default();
@@ -921,26 +740,10 @@ fn block_reads(stmts: &[Stmt]) -> Vec<(u32, Vec<Range>)> {
             break;
         }
     }
-    order
-        .iter()
-        .map(|id| {
-            (
-                *id,
-                direct[id]
-                    .iter()
-                    .filter(|r| !direct.contains_key(&r.sig))
-                    .copied()
-                    .collect(),
-            )
-        })
-        .collect()
+    order.iter().map(|id| (*id, direct[id].iter().filter(|r| !direct.contains_key(&r.sig)).copied().collect())).collect()
 }
 
-fn walk_block(
-    stmts: &[Stmt],
-    conds: &mut Vec<Vec<Range>>,
-    direct: &mut BTreeMap<u32, BTreeSet<Range>>,
-) {
+fn walk_block(stmts: &[Stmt], conds: &mut Vec<Vec<Range>>, direct: &mut BTreeMap<u32, BTreeSet<Range>>) {
     for s in stmts {
         match s {
             Stmt::Comment(_) => {}
@@ -1001,11 +804,7 @@ fn instance_drivers(i: &Instance, out: &mut Vec<Driver>) {
                     r.extend(reads);
                 }
             }
-            out.push(Driver {
-                range: target_range(target, at),
-                loc,
-                reads: Rc::new(r),
-            });
+            out.push(Driver { range: target_range(target, at), loc, reads: Rc::new(r) });
         }
     }
 }

@@ -83,17 +83,9 @@ fn fill(template: &str, own: &str, subs: &[String]) -> String {
     let mut rest = template;
     while let Some(i) = rest.find('\u{1}') {
         out.push_str(&rest[..i]);
-        let end = i + rest[i..]
-            .find('\u{2}')
-            .unwrap_or_else(|| unreachable!("marker without end"));
+        let end = i + rest[i..].find('\u{2}').unwrap_or_else(|| unreachable!("marker without end"));
         let key = &rest[i + 1..end];
-        out.push_str(if key == "self" {
-            own
-        } else {
-            &subs[key
-                .parse::<usize>()
-                .unwrap_or_else(|_| unreachable!("marker {key}"))]
-        });
+        out.push_str(if key == "self" { own } else { &subs[key.parse::<usize>().unwrap_or_else(|_| unreachable!("marker {key}"))] });
         rest = &rest[end + 1..];
     }
     out.push_str(rest);
@@ -138,11 +130,7 @@ impl Module {
 
     /// True if the output depends on the input without a register between.
     pub fn is_combinational_path(&self, input: &str, output: &str) -> bool {
-        let o = self
-            .ports
-            .iter()
-            .filter(|p| p.dir == Dir::Output)
-            .position(|p| p.name == output);
+        let o = self.ports.iter().filter(|p| p.dir == Dir::Output).position(|p| p.name == output);
         let i = self.ports.iter().position(|p| p.name == input);
         matches!((o, i), (Some(o), Some(i)) if self.comb_deps[o][i])
     }
@@ -202,11 +190,7 @@ impl Design {
         let mut by_name: BTreeMap<String, String> = BTreeMap::new();
         let (mut files, mut modules, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         for m in &order {
-            let subs: Vec<String> = m
-                .subs
-                .iter()
-                .map(|s| canonical[&Rc::as_ptr(s)].clone())
-                .collect();
+            let subs: Vec<String> = m.subs.iter().map(|s| canonical[&Rc::as_ptr(s)].clone()).collect();
             let body = fill(&m.template, "\u{1}", &subs);
             if let Some(name) = by_body.get(&body) {
                 canonical.insert(Rc::as_ptr(m), name.clone());
@@ -234,27 +218,16 @@ impl Design {
         let mut flip_flop_bits = 0;
         for m in order.iter().rev() {
             let n = per_module[&Rc::as_ptr(m)];
-            *instances
-                .entry(canonical[&Rc::as_ptr(m)].clone())
-                .or_default() += n;
+            *instances.entry(canonical[&Rc::as_ptr(m)].clone()).or_default() += n;
             flip_flop_bits += n * m.flip_flop_bits;
             if let Some(size) = m.memory {
-                *memories
-                    .entry((canonical[&Rc::as_ptr(m)].clone(), size))
-                    .or_default() += n;
+                *memories.entry((canonical[&Rc::as_ptr(m)].clone(), size)).or_default() += n;
             }
             for (s, k) in m.instances() {
                 *per_module.entry(Rc::as_ptr(s)).or_default() += n * k;
             }
         }
-        Ok(Design {
-            top: top.name.clone(),
-            files,
-            instances,
-            flip_flop_bits,
-            modules,
-            memories,
-        })
+        Ok(Design { top: top.name.clone(), files, instances, flip_flop_bits, modules, memories })
     }
 
     /// Name of the top module.

@@ -181,7 +181,7 @@ macro_rules! int_operand {
         }
     )*};
 }
-int_operand!(i32, u32, u64, u128, usize, i64);
+int_operand!(i32, u8, u16, u32, u64, u128, usize, i64);
 
 impl Operand for bool {
     fn to_expr(self, width: u32) -> Expr {
@@ -191,7 +191,7 @@ impl Operand for bool {
 
 impl From<Bits> for Expr {
     fn from(b: Bits) -> Self {
-        Expr::new(b.width(), Kind::Lit(b))
+        Expr::raw(b.width(), Kind::Lit(b))
     }
 }
 
@@ -224,6 +224,15 @@ pub fn value_width(max: u64) -> u32 {
 impl Expr {
     #[track_caller]
     pub(crate) fn new(width: u32, kind: Kind) -> Self {
+        match super::fold::fold(width, kind) {
+            Ok(e) => e,
+            Err(kind) => Expr::raw(width, kind),
+        }
+    }
+
+    /// [`new`](Self::new) without simplification.
+    #[track_caller]
+    pub(crate) fn raw(width: u32, kind: Kind) -> Self {
         let (mut loopy, mut depth, mut size) = (matches!(kind, Kind::LoopVal(_)), 0u32, 1u32);
         let mut see = |e: &Expr| {
             loopy |= e.0.loopy;
@@ -234,17 +243,8 @@ impl Expr {
         if let Kind::Sel { off, .. } = &kind {
             loopy |= !off.is_const();
         }
-        assert!(
-            depth <= MAX_DEPTH,
-            "expression nested {depth} deep: use or_all/and_all/xor_all/add_all or name parts with `wire`"
-        );
-        Expr(Rc::new(Node {
-            width,
-            kind,
-            loopy,
-            depth,
-            size,
-        }))
+        assert!(depth <= MAX_DEPTH, "expression nested {depth} deep: use or_all/and_all/xor_all/add_all or name parts with `wire`");
+        Expr(Rc::new(Node { width, kind, loopy, depth, size }))
     }
 
     /// Width in bits.
@@ -254,6 +254,11 @@ impl Expr {
 
     pub(crate) fn kind(&self) -> &Kind {
         &self.0.kind
+    }
+
+    /// True if a walk should remember that it was here: expressions that are shared and not trivial.
+    pub(crate) fn is_worth_noting(&self) -> bool {
+        self.0.size > 6 && Rc::strong_count(&self.0) > 1
     }
 
     pub(crate) fn as_signal(&self) -> Option<&Rc<Signal>> {
@@ -274,11 +279,7 @@ impl Expr {
     #[track_caller]
     pub fn lit(width: u32, value: impl Operand) -> Expr {
         let e = value.to_expr(width);
-        assert!(
-            e.width() == width,
-            "constant of {} bits where {width} are expected",
-            e.width()
-        );
+        assert!(e.width() == width, "constant of {} bits where {width} are expected", e.width());
         e
     }
 
@@ -295,9 +296,7 @@ impl Expr {
     /// Gives a port, wire or register the text of the comment printed beside its declaration.
     #[track_caller]
     pub fn doc(self, text: &str) -> Expr {
-        let Some(s) = self.as_signal() else {
-            panic!("doc() on an expression that is not a signal")
-        };
+        let Some(s) = self.as_signal() else { panic!("doc() on an expression that is not a signal") };
         text.clone_into(&mut s.doc.borrow_mut());
         self
     }
@@ -319,17 +318,12 @@ impl Expr {
         let width = a.width();
         // A chain built by `acc = acc & x` stays flat as long as nobody else holds the accumulator.
         let mut parts = match Rc::try_unwrap(a.0) {
-            Ok(Node {
-                kind: Kind::Nary(o, parts),
-                ..
-            }) if o == op => parts,
+            Ok(Node { kind: Kind::Nary(o, parts), .. }) if o == op => parts,
             Ok(n) => vec![Expr(Rc::new(n))],
             Err(rc) => vec![Expr(rc)],
         };
         match b.kind() {
-            Kind::Nary(o, more) if *o == op && more.len() <= 8 => {
-                parts.extend(more.iter().cloned())
-            }
+            Kind::Nary(o, more) if *o == op && more.len() <= 8 => parts.extend(more.iter().cloned()),
             _ => parts.push(b),
         }
         // Children are only looked at, not counted again, so that long chains stay linear.
@@ -345,20 +339,12 @@ impl Expr {
     }
 
     #[track_caller]
-    fn combine_all<T: Into<Expr>>(
-        op: NaryOp,
-        what: &str,
-        items: impl IntoIterator<Item = T>,
-    ) -> Expr {
+    fn combine_all<T: Into<Expr>>(op: NaryOp, what: &str, items: impl IntoIterator<Item = T>) -> Expr {
         let parts: Vec<Expr> = items.into_iter().map(Into::into).collect();
         assert!(!parts.is_empty(), "{what} of nothing has no width");
         let width = parts[0].width();
         for p in &parts {
-            assert!(
-                p.width() == width,
-                "{what}: operands of different widths, {width} bits and {} bits ({p})",
-                p.width()
-            );
+            assert!(p.width() == width, "{what}: operands of different widths, {width} bits and {} bits ({p})", p.width());
         }
         Self::nary_all(op, parts, width)
     }
@@ -443,10 +429,7 @@ impl Expr {
     #[track_caller]
     pub fn mul_const(&self, factor: u64) -> Expr {
         let w = self.width();
-        assert!(
-            w >= 64 || factor >> w == 0,
-            "factor {factor} does not fit {w} bits: zext first"
-        );
+        assert!(w >= 64 || factor >> w == 0, "factor {factor} does not fit {w} bits: zext first");
         if factor.is_power_of_two() {
             return self.shl_const(factor.trailing_zeros());
         }
@@ -460,10 +443,7 @@ impl Expr {
         match n {
             0 => self.clone(),
             n if n >= w => Expr::zeros(w),
-            n => Expr::new(
-                w,
-                Kind::Shl(self.clone(), Expr::lit(value_width(u64::from(n)), n)),
-            ),
+            n => Expr::new(w, Kind::Shl(self.clone(), Expr::lit(value_width(u64::from(n)), n))),
         }
     }
 
@@ -474,43 +454,44 @@ impl Expr {
         match n {
             0 => self.clone(),
             n if n >= w => Expr::zeros(w),
-            n => Expr::new(
-                w,
-                Kind::Shr(self.clone(), Expr::lit(value_width(u64::from(n)), n)),
-            ),
+            n => Expr::new(w, Kind::Shr(self.clone(), Expr::lit(value_width(u64::from(n)), n))),
         }
     }
 
     /// Shift left by another value: zeros in, width kept.
     #[track_caller]
     pub fn shl(&self, amount: impl Into<Expr>) -> Expr {
-        Expr::new(self.width(), Kind::Shl(self.clone(), amount.into()))
+        self.shift(amount.into(), Kind::Shl)
     }
 
     /// Shift right by another value: zeros in, width kept.
     #[track_caller]
     pub fn shr(&self, amount: impl Into<Expr>) -> Expr {
-        Expr::new(self.width(), Kind::Shr(self.clone(), amount.into()))
+        self.shift(amount.into(), Kind::Shr)
+    }
+
+    /// Tools do not agree on amounts of more than 32 bits.
+    #[track_caller]
+    fn shift(&self, amount: Expr, kind: impl Fn(Expr, Expr) -> Kind) -> Expr {
+        const MAX: u32 = 31;
+        if amount.width() <= MAX {
+            return Expr::new(self.width(), kind(self.clone(), amount));
+        }
+        let shifted = Expr::new(self.width(), kind(self.clone(), amount.trunc(MAX)));
+        amount.bits(MAX, amount.width() - MAX).reduce_or().mux(Expr::zeros(self.width()), shifted)
     }
 
     /// Zero-extends to `width` bits.
     #[track_caller]
     pub fn zext(&self, width: u32) -> Expr {
-        assert!(
-            width >= self.width(),
-            "zext of {} bits to {width}: use trunc to cut",
-            self.width()
-        );
+        assert!(width >= self.width(), "zext of {} bits to {width}: use trunc to cut", self.width());
         if width == self.width() {
             return self.clone();
         }
         if let Some(b) = self.as_lit() {
             return Expr::from(b.resize(width));
         }
-        Expr::new(
-            width,
-            Kind::Concat(vec![Expr::zeros(width - self.width()), self.clone()]),
-        )
+        Expr::new(width, Kind::Concat(vec![Expr::zeros(width - self.width()), self.clone()]))
     }
 
     /// The low `width` bits.
@@ -522,11 +503,7 @@ impl Expr {
     /// Zero-extends or cuts to `width` bits, whichever is needed.
     #[track_caller]
     pub fn resize(&self, width: u32) -> Expr {
-        if width >= self.width() {
-            self.zext(width)
-        } else {
-            self.trunc(width)
-        }
+        if width >= self.width() { self.zext(width) } else { self.trunc(width) }
     }
 
     /// Bits `lo .. lo + width`.
@@ -534,24 +511,15 @@ impl Expr {
     pub fn bits(&self, lo: u32, width: u32) -> Expr {
         let w = self.width();
         assert!(width >= 1, "a slice needs at least one bit");
-        assert!(
-            u64::from(lo) + u64::from(width) <= u64::from(w),
-            "bits {lo} .. {} of a value of {w} bits ({self})",
-            lo + width
-        );
+        assert!(u64::from(lo) + u64::from(width) <= u64::from(w), "bits {lo} .. {} of a value of {w} bits ({self})", lo + width);
         if width == w {
             return self.clone();
         }
         match self.kind() {
             Kind::Lit(b) => Expr::from(b.slice(lo, width)),
-            Kind::Sel { base, dynamic, off } => Expr::new(
-                width,
-                Kind::Sel {
-                    base: base.clone(),
-                    dynamic: dynamic.clone(),
-                    off: off.plus(i64::from(lo)),
-                },
-            ),
+            Kind::Sel { base, dynamic, off } => {
+                Expr::new(width, Kind::Sel { base: base.clone(), dynamic: dynamic.clone(), off: off.plus(i64::from(lo)) })
+            }
             Kind::Concat(parts) if parts.len() <= 16 => {
                 let mut out = Vec::new();
                 let (mut at, hi) = (0, lo + width);
@@ -565,24 +533,14 @@ impl Expr {
                 Expr::concat_lsb_first(out)
             }
             Kind::Repl(_, e) if e.width() == 1 => e.replicate(width),
+            Kind::LoopVal(v) if lo == 0 => Expr::new(width, Kind::LoopVal(v.clone())),
             // Inside loops a temporary wire is not possible, so slices move to the operands.
             Kind::Not(e) if self.0.loopy => !e.bits(lo, width),
             Kind::Nary(op @ (NaryOp::And | NaryOp::Or | NaryOp::Xor), parts) if self.0.loopy => {
-                Expr::nary_all(
-                    *op,
-                    parts.iter().map(|p| p.bits(lo, width)).collect(),
-                    width,
-                )
+                Expr::nary_all(*op, parts.iter().map(|p| p.bits(lo, width)).collect(), width)
             }
             Kind::Mux(c, a, b) if self.0.loopy => c.mux(a.bits(lo, width), b.bits(lo, width)),
-            _ => Expr::new(
-                width,
-                Kind::Sel {
-                    base: self.clone(),
-                    dynamic: vec![],
-                    off: Affine::constant(i64::from(lo)),
-                },
-            ),
+            _ => Expr::new(width, Kind::Sel { base: self.clone(), dynamic: vec![], off: Affine::constant(i64::from(lo)) }),
         }
     }
 
@@ -599,10 +557,7 @@ impl Expr {
     #[track_caller]
     pub fn elem(&self, idx: impl Into<Index>, width: u32) -> Expr {
         let w = self.width();
-        assert!(
-            width >= 1 && w.is_multiple_of(width),
-            "a bus of {w} bits ({self}) is not made of elements of {width} bits"
-        );
+        assert!(width >= 1 && w.is_multiple_of(width), "a bus of {w} bits ({self}) is not made of elements of {width} bits");
         let count = w / width;
         match idx.into().0 {
             IndexKind::Affine(a) => {
@@ -619,36 +574,16 @@ impl Expr {
                 }
                 let off = a.times(i64::from(width));
                 match self.kind() {
-                    Kind::Sel {
-                        base,
-                        dynamic,
-                        off: o,
-                    } => Expr::new(
-                        width,
-                        Kind::Sel {
-                            base: base.clone(),
-                            dynamic: dynamic.clone(),
-                            off: o.sum(&off),
-                        },
-                    ),
+                    Kind::Sel { base, dynamic, off: o } => {
+                        Expr::new(width, Kind::Sel { base: base.clone(), dynamic: dynamic.clone(), off: o.sum(&off) })
+                    }
                     Kind::Repl(n, e) if e.width() == width && *n == count => e.clone(),
-                    _ => Expr::new(
-                        width,
-                        Kind::Sel {
-                            base: self.clone(),
-                            dynamic: vec![],
-                            off,
-                        },
-                    ),
+                    _ => Expr::new(width, Kind::Sel { base: self.clone(), dynamic: vec![], off }),
                 }
             }
             IndexKind::Dynamic(i) => {
                 if let Some(v) = i.as_lit().and_then(Bits::to_u64) {
-                    return if v < u64::from(count) {
-                        self.bits(v as u32 * width, width)
-                    } else {
-                        Expr::zeros(width)
-                    };
+                    return if v < u64::from(count) { self.bits(v as u32 * width, width) } else { Expr::zeros(width) };
                 }
                 let need = index_width(count);
                 assert!(
@@ -657,33 +592,15 @@ impl Expr {
                     i.width()
                 );
                 let reach = 1u32 << i.width();
-                if reach <= count {
-                    if let Kind::Sel { base, dynamic, off } = self.kind() {
-                        let mut dynamic = dynamic.clone();
-                        dynamic.push((i, width));
-                        return Expr::new(
-                            width,
-                            Kind::Sel {
-                                base: base.clone(),
-                                dynamic,
-                                off: off.clone(),
-                            },
-                        );
-                    }
+                if reach <= count
+                    && let Kind::Sel { base, dynamic, off } = self.kind()
+                {
+                    let mut dynamic = dynamic.clone();
+                    dynamic.push((i, width));
+                    return Expr::new(width, Kind::Sel { base: base.clone(), dynamic, off: off.clone() });
                 }
-                let base = if reach > count {
-                    self.zext(reach * width)
-                } else {
-                    self.clone()
-                };
-                Expr::new(
-                    width,
-                    Kind::Sel {
-                        base,
-                        dynamic: vec![(i, width)],
-                        off: Affine::constant(0),
-                    },
-                )
+                let base = if reach > count { self.zext(reach * width) } else { self.clone() };
+                Expr::new(width, Kind::Sel { base, dynamic: vec![(i, width)], off: Affine::constant(0) })
             }
         }
     }
@@ -709,9 +626,7 @@ impl Expr {
             return parts.remove(0);
         }
         let total: u64 = parts.iter().map(|p| u64::from(p.width())).sum();
-        let Ok(width) = u32::try_from(total) else {
-            panic!("concatenation of {total} bits")
-        };
+        let Ok(width) = u32::try_from(total) else { panic!("concatenation of {total} bits") };
         Expr::new(width, Kind::Concat(parts))
     }
 
@@ -736,15 +651,9 @@ impl Expr {
     /// `self ? a : b`; `self` has one bit.
     #[track_caller]
     pub fn mux(&self, a: impl Operand, b: impl Operand) -> Expr {
-        assert!(
-            self.width() == 1,
-            "the condition of mux has {} bits ({self})",
-            self.width()
-        );
+        assert!(self.width() == 1, "the condition of mux has {} bits ({self})", self.width());
         // Whichever operand is an expression gives a constant its width.
-        let Some(width) = a.known_width().or(b.known_width()) else {
-            panic!("mux of two integer constants has no width: use Expr::lit")
-        };
+        let Some(width) = a.known_width().or(b.known_width()) else { panic!("mux of two integer constants has no width: use Expr::lit") };
         let (a, b) = (a.to_expr(width), b.to_expr(width));
         let b = a.same("mux", b);
         Expr::new(width, Kind::Mux(self.clone(), a, b))
@@ -766,16 +675,12 @@ impl Expr {
     }
 
     fn reduce(&self, op: NaryOp) -> Expr {
-        if self.width() == 1 {
-            self.clone()
-        } else {
-            Expr::new(1, Kind::Reduce(op, self.clone()))
-        }
+        if self.width() == 1 { self.clone() } else { Expr::new(1, Kind::Reduce(op, self.clone())) }
     }
 
     /// 1 if the value is zero.
     pub fn is_zero(&self) -> Expr {
-        !self.reduce_or()
+        if self.width() == 1 { !self } else { self.eq(0) }
     }
 
     /// Number of set bits, in [`value_width`]`(width)` bits.
@@ -800,6 +705,19 @@ impl Expr {
         self & (!self + 1)
     }
 
+    /// Keeps only the highest set bit.
+    #[track_caller]
+    pub fn highest_one(&self) -> Expr {
+        // Fills every position below a set bit, in steps of doubling distance.
+        let mut filled = self.clone();
+        let mut step = 1;
+        while step < self.width() {
+            filled = &filled | &filled.shr_const(step);
+            step *= 2;
+        }
+        &filled & &!filled.shr_const(1)
+    }
+
     /// Index of the lowest set bit (0 if there is none), in [`index_width`]`(width)` bits.
     #[track_caller]
     pub fn priority_encode(&self) -> Expr {
@@ -815,9 +733,7 @@ impl Expr {
         }
         Expr::concat_lsb_first((0..index_width(w)).map(|j| {
             let mut mask = Bits::zero(w);
-            (0..w)
-                .filter(|i| i >> j & 1 == 1)
-                .for_each(|i| mask.set(i, true));
+            (0..w).filter(|i| i >> j & 1 == 1).for_each(|i| mask.set(i, true));
             (self & mask).reduce_or()
         }))
     }
@@ -833,11 +749,7 @@ impl Expr {
     pub fn onehot_mux(&self, bus: impl Into<Expr>) -> Expr {
         let bus = bus.into();
         let n = self.width();
-        assert!(
-            bus.width().is_multiple_of(n),
-            "one-hot of {n} bits for a bus of {} bits",
-            bus.width()
-        );
+        assert!(bus.width().is_multiple_of(n), "one-hot of {n} bits for a bus of {} bits", bus.width());
         let w = bus.width() / n;
         if n == 1 {
             return self.replicate(w) & bus;
@@ -845,13 +757,7 @@ impl Expr {
         if self.0.loopy || bus.0.loopy {
             return Expr::or_all((0..n).map(|i| self.bit(i).replicate(w) & bus.elem(i, w)));
         }
-        Expr::new(
-            w,
-            Kind::OneHotMux {
-                sel: self.clone(),
-                bus,
-            },
-        )
+        Expr::new(w, Kind::OneHotMux { sel: self.clone(), bus })
     }
 
     /// OR of the elements of a packed bus of elements of `width` bits.
@@ -880,11 +786,7 @@ impl Expr {
 
     #[track_caller]
     fn reduce_elems(&self, op: NaryOp, width: u32) -> Expr {
-        assert!(
-            self.width().is_multiple_of(width),
-            "a bus of {} bits is not made of elements of {width} bits",
-            self.width()
-        );
+        assert!(self.width().is_multiple_of(width), "a bus of {} bits is not made of elements of {width} bits", self.width());
         let n = self.width() / width;
         if n == 1 {
             return self.clone();
@@ -900,11 +802,7 @@ impl Expr {
 
     /// Table: the value whose key equals `self`, else `default`. Keys must differ.
     #[track_caller]
-    pub fn select<V: Operand>(
-        &self,
-        arms: impl IntoIterator<Item = (u64, V)>,
-        default: impl Into<Expr>,
-    ) -> Expr {
+    pub fn select<V: Operand>(&self, arms: impl IntoIterator<Item = (u64, V)>, default: impl Into<Expr>) -> Expr {
         let default = default.into();
         let mut seen = std::collections::BTreeSet::new();
         let arms: Vec<_> = arms
@@ -920,19 +818,9 @@ impl Expr {
             return default;
         }
         if self.0.loopy || default.0.loopy || arms.iter().any(|a| a.1.0.loopy) {
-            return arms
-                .into_iter()
-                .rev()
-                .fold(default, |d, (k, v)| self.eq(k).mux(v, d));
+            return arms.into_iter().rev().fold(default, |d, (k, v)| self.eq(k).mux(v, d));
         }
-        Expr::new(
-            default.width(),
-            Kind::Case {
-                sel: self.clone(),
-                arms,
-                default,
-            },
-        )
+        Expr::new(default.width(), Kind::Case { sel: self.clone(), arms, default })
     }
 }
 
@@ -940,18 +828,9 @@ impl Kind {
     pub(crate) fn for_each_child(&self, f: &mut dyn FnMut(&Expr)) {
         match self {
             Kind::Lit(_) | Kind::Sig(_) | Kind::LoopVal(_) => {}
-            Kind::Not(e)
-            | Kind::Mul(e, _)
-            | Kind::Reduce(_, e)
-            | Kind::Repl(_, e)
-            | Kind::Popcount(e)
-            | Kind::ReduceElems(_, e) => f(e),
+            Kind::Not(e) | Kind::Mul(e, _) | Kind::Reduce(_, e) | Kind::Repl(_, e) | Kind::Popcount(e) | Kind::ReduceElems(_, e) => f(e),
             Kind::Nary(_, v) | Kind::Concat(v) => v.iter().for_each(f),
-            Kind::Sub(a, b)
-            | Kind::Cmp(_, a, b)
-            | Kind::Shl(a, b)
-            | Kind::Shr(a, b)
-            | Kind::OneHotMux { sel: a, bus: b } => {
+            Kind::Sub(a, b) | Kind::Cmp(_, a, b) | Kind::Shl(a, b) | Kind::Shr(a, b) | Kind::OneHotMux { sel: a, bus: b } => {
                 f(a);
                 f(b);
             }

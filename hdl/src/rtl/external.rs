@@ -44,23 +44,13 @@ impl External {
 
     /// Declares a port, in the order of the text.
     pub fn port(mut self, name: &str, dir: Dir, width: u32, doc: &str) -> Self {
-        self.ports.push(Port {
-            name: name.to_owned(),
-            dir,
-            width,
-            doc: doc.to_owned(),
-        });
+        self.ports.push(Port { name: name.to_owned(), dir, width, doc: doc.to_owned() });
         self
     }
 
     /// Declares a parameter that instances may set.
     pub fn param(mut self, name: &str, default: Bits, doc: &str) -> Self {
-        self.params.push(Param {
-            name: name.to_owned(),
-            width: default.width(),
-            default,
-            doc: doc.to_owned(),
-        });
+        self.params.push(Param { name: name.to_owned(), width: default.width(), default, doc: doc.to_owned() });
         self
     }
 
@@ -92,16 +82,8 @@ impl External {
     #[track_caller]
     pub fn finish(self) -> Rc<Module> {
         for (i, o) in &self.comb {
-            let known = |n: &str, out: bool| {
-                self.ports
-                    .iter()
-                    .any(|p| p.name == n && (p.dir == Dir::Output) == out)
-            };
-            assert!(
-                known(i, false) && known(o, true),
-                "{}: no ports {i} and {o}",
-                self.name
-            );
+            let known = |n: &str, out: bool| self.ports.iter().any(|p| p.name == n && (p.dir == Dir::Output) == out);
+            assert!(known(i, false) && known(o, true), "{}: no ports {i} and {o}", self.name);
         }
         let outputs = self.ports.iter().filter(|p| p.dir == Dir::Output);
         let comb_deps = outputs
@@ -111,10 +93,7 @@ impl External {
             })
             .collect();
         // Only the declaration carries the name, so that two external modules of equal text are one.
-        let template = self.text.replace(
-            &format!("module {}", self.name),
-            &format!("module {}", name_marker("self")),
-        );
+        let template = self.text.replace(&format!("module {}", self.name), &format!("module {}", name_marker("self")));
         Rc::new(Module {
             name: self.name,
             ports: self.ports,

@@ -16,10 +16,7 @@ pub struct LoopVar(pub(crate) Rc<LoopVarData>);
 
 impl LoopVar {
     pub(crate) fn new(name: &str, count: u32) -> Self {
-        LoopVar(Rc::new(LoopVarData {
-            name: name.to_owned(),
-            count,
-        }))
+        LoopVar(Rc::new(LoopVarData { name: name.to_owned(), count }))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -70,22 +67,11 @@ impl Affine {
     }
 
     pub(crate) fn plus(&self, c: i64) -> Self {
-        Affine {
-            terms: self.terms.clone(),
-            c: self.c + c,
-        }
+        Affine { terms: self.terms.clone(), c: self.c + c }
     }
 
     pub(crate) fn times(&self, k: i64) -> Self {
-        Affine {
-            terms: self
-                .terms
-                .iter()
-                .map(|(v, c)| (v.clone(), c * k))
-                .filter(|t| t.1 != 0)
-                .collect(),
-            c: self.c * k,
-        }
+        Affine { terms: self.terms.iter().map(|(v, c)| (v.clone(), c * k)).filter(|t| t.1 != 0).collect(), c: self.c * k }
     }
 
     pub(crate) fn sum(&self, o: &Affine) -> Self {
@@ -111,6 +97,26 @@ impl Affine {
             !w.same(v)
         });
         r
+    }
+
+    /// Bits that `width` bits at this offset touch over all iterations, as sorted ranges of position and width.
+    pub(crate) fn cover(&self, width: u32) -> Vec<(u32, u32)> {
+        let mut terms = self.terms.clone();
+        // Small strides first, so that neighbours melt together early.
+        terms.sort_by_key(|t| t.1.abs());
+        let mut ranges = vec![(self.c, i64::from(width))];
+        for (v, k) in &terms {
+            let mut all: Vec<(i64, i64)> = (0..i64::from(v.count())).flat_map(|n| ranges.iter().map(move |r| (r.0 + n * k, r.1))).collect();
+            all.sort_unstable();
+            ranges.clear();
+            for (lo, w) in all {
+                match ranges.last_mut() {
+                    Some(r) if r.0 + r.1 >= lo => r.1 = r.1.max(lo + w - r.0),
+                    _ => ranges.push((lo, w)),
+                }
+            }
+        }
+        ranges.into_iter().map(|(lo, w)| (lo.max(0) as u32, w as u32)).collect()
     }
 
     /// Smallest and largest value over all iterations.
@@ -186,11 +192,7 @@ impl From<Affine> for Index {
 
 impl From<LoopVar> for Index {
     fn from(v: LoopVar) -> Self {
-        Affine {
-            terms: vec![(v, 1)],
-            c: 0,
-        }
-        .into()
+        Affine { terms: vec![(v, 1)], c: 0 }.into()
     }
 }
 
@@ -243,9 +245,9 @@ impl Index {
     fn affine(self) -> Affine {
         match self.0 {
             IndexKind::Affine(a) => a,
-            IndexKind::Dynamic(e) => panic!(
-                "index arithmetic is for constants and loop variables, not for {e}: compute it as an expression"
-            ),
+            IndexKind::Dynamic(e) => {
+                panic!("index arithmetic is for constants and loop variables, not for {e}: compute it as an expression")
+            }
         }
     }
 }
@@ -276,3 +278,18 @@ macro_rules! index_ops {
     )*};
 }
 index_ops!(LoopVar, &LoopVar, Index, &Index);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cover_lists_what_all_iterations_touch() {
+        let (b, s) = (LoopVar::new("b", 4), LoopVar::new("s", 3));
+        let cover = |i: Index, w| i.affine().cover(w);
+        assert_eq!(cover(&b * 3 + &s, 1), [(0, 12)]);
+        assert_eq!(cover(&b * 4 + &s, 1), [(0, 3), (4, 3), (8, 3), (12, 3)]);
+        assert_eq!(cover(&b * 8 + 2, 2), [(2, 2), (10, 2), (18, 2), (26, 2)]);
+        assert_eq!(cover(Index::from(11) - &s * 4, 4), [(3, 12)]);
+    }
+}

@@ -23,11 +23,15 @@
 //! ```
 
 mod bits;
+mod channel;
 mod check;
 mod design;
 mod error;
+mod eval;
 mod expr;
 mod external;
+mod fold;
+mod fsm;
 mod index;
 mod keywords;
 mod module;
@@ -37,10 +41,13 @@ mod process;
 mod signal;
 
 pub use bits::Bits;
+pub use channel::{Payload, Sink, Source};
 pub use design::{Design, Dir, Memory, Module, Param, Port};
 pub use error::RtlError;
+pub use eval::Env;
 pub use expr::{Expr, Operand, index_width, value_width};
 pub use external::External;
+pub use fsm::{Fsm, StateMoves, Transitions};
 pub use index::{Index, LoopVar};
 pub use module::{Connect, ModuleBuilder, Outputs, Reg, RegPart};
 pub use options::{ResetStyle, RtlOptions};

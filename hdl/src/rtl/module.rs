@@ -65,7 +65,10 @@ pub struct ModuleBuilder {
     pub(crate) opts: RtlOptions,
     pub(crate) purpose: String,
     pub(crate) latency: String,
+    /// Verilator keeps the module apart.
+    pub(crate) repeated: bool,
     pub(crate) notes: Vec<(String, String)>,
+    pub(crate) no_inline: bool,
     pub(crate) signals: Vec<Rc<Signal>>,
     pub(crate) items: Vec<Item>,
     pub(crate) properties: Vec<Property>,
@@ -124,12 +127,7 @@ impl Operand for Reg {
 #[track_caller]
 fn push_update(target: &Expr, cond: Option<Expr>, value: impl Operand) {
     let value = value.to_expr(target.width());
-    assert!(
-        value.width() == target.width(),
-        "next value of {} bits ({value}) for {} bits ({target})",
-        value.width(),
-        target.width()
-    );
+    assert!(value.width() == target.width(), "next value of {} bits ({value}) for {} bits ({target})", value.width(), target.width());
     if let Some(c) = &cond {
         assert!(c.width() == 1, "condition of {} bits ({c})", c.width());
     }
@@ -139,28 +137,19 @@ fn push_update(target: &Expr, cond: Option<Expr>, value: impl Operand) {
         (c, g) => c.or(g),
     };
     let sig = target_signal(&target).clone();
-    sig.updates.borrow_mut().push(Update {
-        cond,
-        target,
-        value,
-        loc: Location::caller(),
-    });
+    sig.updates.borrow_mut().push(Update { cond, target, value, loc: Location::caller() });
 }
 
 impl Reg {
     fn signal(&self) -> &Signal {
-        self.0
-            .as_signal()
-            .unwrap_or_else(|| unreachable!("a register is a signal"))
+        self.0.as_signal().unwrap_or_else(|| unreachable!("a register is a signal"))
     }
 
     /// Reset value (0 unless said otherwise).
     #[track_caller]
     pub fn reset(self, value: impl Operand) -> Self {
         let v = Expr::lit(self.width(), value);
-        let Some(b) = v.as_lit() else {
-            panic!("the reset value must be a constant")
-        };
+        let Some(b) = v.as_lit() else { panic!("the reset value must be a constant") };
         *self.signal().value.borrow_mut() = Some(b.clone());
         self
     }
@@ -232,7 +221,9 @@ impl ModuleBuilder {
             opts,
             purpose: String::new(),
             latency: String::new(),
+            repeated: false,
             notes: vec![],
+            no_inline: false,
             signals: vec![],
             items: vec![],
             properties: vec![],
@@ -254,9 +245,22 @@ impl ModuleBuilder {
         self
     }
 
+    /// Asks Verilator to keep the module apart instead of copying it into every place that uses it. For modules of some size
+    /// with many instances: their C++ is compiled faster.
+    pub fn repeated(&mut self) -> &mut Self {
+        self.repeated = true;
+        self
+    }
+
     /// When outputs answer inputs: a paragraph of the file header.
     pub fn latency(&mut self, text: &str) -> &mut Self {
         text.clone_into(&mut self.latency);
+        self
+    }
+
+    /// Tells Verilator to compile the module once instead of once per instance, for modules with many instances (a comment to other tools).
+    pub fn no_inline(&mut self) -> &mut Self {
+        self.no_inline = true;
         self
     }
 
@@ -299,10 +303,7 @@ impl ModuleBuilder {
     /// The clock port.
     #[track_caller]
     pub fn clock(&mut self, name: &str) -> Expr {
-        assert!(
-            self.clock.is_none(),
-            "second clock {name}: a module has one clock"
-        );
+        assert!(self.clock.is_none(), "second clock {name}: a module has one clock");
         let e = self.declare(name, 1, SigKind::Clock, "clock, rising edge");
         self.clock = Some(e.clone());
         e
@@ -311,14 +312,8 @@ impl ModuleBuilder {
     /// The reset port, of the style in the options.
     #[track_caller]
     pub fn reset(&mut self, name: &str) -> Expr {
-        assert!(
-            self.reset.is_none(),
-            "second reset {name}: a module has one reset"
-        );
-        assert!(
-            self.opts.reset != ResetStyle::None,
-            "the options of the design say that there is no reset"
-        );
+        assert!(self.reset.is_none(), "second reset {name}: a module has one reset");
+        assert!(self.opts.reset != ResetStyle::None, "the options of the design say that there is no reset");
         let e = self.declare(name, 1, SigKind::Reset, self.opts.reset.describe());
         self.reset = Some(e.clone());
         e
@@ -402,28 +397,13 @@ impl ModuleBuilder {
     pub fn assign(&mut self, target: impl Into<Expr>, value: impl Operand) {
         let target = target.into();
         let sig = target_signal(&target);
-        assert!(
-            matches!(sig.kind, SigKind::Wire | SigKind::Output),
-            "{} cannot be assigned: it is a {:?}",
-            sig.name,
-            sig.kind
-        );
+        assert!(matches!(sig.kind, SigKind::Wire | SigKind::Output), "{} cannot be assigned: it is {}", sig.name, sig.kind.describe());
         if let Kind::Sel { dynamic, off, .. } = target.kind() {
-            assert!(
-                dynamic.is_empty() && off.is_const(),
-                "assign to {} needs a constant position: use comb",
-                sig.name
-            );
+            assert!(dynamic.is_empty() && off.is_const(), "assign to {} needs a constant position: use comb", sig.name);
         }
         let value = value.to_expr(target.width());
-        assert!(
-            value.width() == target.width(),
-            "assignment of {} bits ({value}) to {} bits ({target})",
-            value.width(),
-            target.width()
-        );
-        self.items
-            .push(Item::Assign(target, value, Location::caller()));
+        assert!(value.width() == target.width(), "assignment of {} bits ({value}) to {} bits ({target})", value.width(), target.width());
+        self.items.push(Item::Assign(target, value, Location::caller()));
     }
 
     /// A combinational block. It drives whole signals: what it does not assign is zero.
@@ -456,16 +436,10 @@ impl ModuleBuilder {
         let value = value.into();
         let base = match value.kind() {
             Kind::Sig(s) => s.name.clone(),
-            Kind::Sel { base, .. } => base
-                .as_signal()
-                .map_or_else(|| "bits".to_owned(), |s| s.name.clone()),
+            Kind::Sel { base, .. } => base.as_signal().map_or_else(|| "bits".to_owned(), |s| s.name.clone()),
             _ => "bits".to_owned(),
         };
-        self.items.push(Item::Unused(
-            format!("unused_{base}"),
-            value,
-            Location::caller(),
-        ));
+        self.items.push(Item::Unused(format!("unused_{base}"), value, Location::caller()));
     }
 
     /// A property that must hold in every cycle out of reset, printed for formal tools; names end in `_A`.
@@ -488,28 +462,13 @@ impl ModuleBuilder {
 
     #[track_caller]
     fn property(&mut self, kind: PropKind, name: &str, expr: Expr, why: &str, loc: Loc) {
-        assert!(
-            expr.width() == 1,
-            "property {name} has {} bits",
-            expr.width()
-        );
-        self.properties.push(Property {
-            kind,
-            name: name.to_owned(),
-            expr,
-            why: why.to_owned(),
-            loc,
-        });
+        assert!(expr.width() == 1, "property {name} has {} bits", expr.width());
+        self.properties.push(Property { kind, name: name.to_owned(), expr, why: why.to_owned(), loc });
     }
 
     /// An instance of a finished module. Clock and reset are connected unless the closure does it; outputs it leaves out get a wire of their own, found in the result.
     #[track_caller]
-    pub fn instance(
-        &mut self,
-        name: &str,
-        module: &Rc<Module>,
-        body: impl FnOnce(&mut Connect),
-    ) -> Outputs {
+    pub fn instance(&mut self, name: &str, module: &Rc<Module>, body: impl FnOnce(&mut Connect)) -> Outputs {
         let mut c = Connect::new(name, module, None, Location::caller());
         body(&mut c);
         self.finish_instance(c)
@@ -518,13 +477,7 @@ impl ModuleBuilder {
     /// `count` instances of a finished module in a `generate for`. Ports connect to the element of the instance (`req.elem(g, 4)`), to a signal for all, or to `g.value(w)`.
     /// Outputs that the closure leaves out get a packed bus.
     #[track_caller]
-    pub fn instance_array(
-        &mut self,
-        name: &str,
-        module: &Rc<Module>,
-        count: u32,
-        body: impl FnOnce(&mut Connect, &LoopVar),
-    ) -> Outputs {
+    pub fn instance_array(&mut self, name: &str, module: &Rc<Module>, count: u32, body: impl FnOnce(&mut Connect, &LoopVar)) -> Outputs {
         assert!(count >= 1, "array {name} of no instances");
         let g = LoopVar::new("g", count);
         let mut c = Connect::new(name, module, Some(g.clone()), Location::caller());
@@ -534,11 +487,7 @@ impl ModuleBuilder {
 
     #[track_caller]
     fn finish_instance(&mut self, c: Connect) -> Outputs {
-        let Connect {
-            mut inst,
-            open,
-            errors,
-        } = c;
+        let Connect { mut inst, open, errors } = c;
         let mut outs = BTreeMap::new();
         let at = |l: Loc| format!(" (at {}:{})", l.file(), l.line());
         self.errors.extend(errors);
@@ -555,8 +504,7 @@ impl ModuleBuilder {
                 super::Dir::Input => None,
                 super::Dir::Output => {
                     let short = inst.name.strip_prefix("u_").unwrap_or(&inst.name);
-                    let mut name =
-                        format!("{short}_{}", p.name.strip_suffix("_o").unwrap_or(&p.name));
+                    let mut name = format!("{short}_{}", p.name.strip_suffix("_o").unwrap_or(&p.name));
                     let is_open = open.contains(&p.name);
                     if is_open {
                         name = format!("unused_{name}");
@@ -575,13 +523,7 @@ impl ModuleBuilder {
                 Some(e) => {
                     inst.conns.insert(p.name.clone(), (e, loc));
                 }
-                None => self.errors.push(format!(
-                    "{}: port {} of {} is not connected{}",
-                    inst.name,
-                    p.name,
-                    module.name(),
-                    at(loc)
-                )),
+                None => self.errors.push(format!("{}: port {} of {} is not connected{}", inst.name, p.name, module.name(), at(loc))),
             }
         }
         let name = inst.name.clone();
@@ -607,30 +549,14 @@ pub struct Connect {
 
 impl Connect {
     fn new(name: &str, module: &Rc<Module>, array: Option<LoopVar>, loc: Loc) -> Self {
-        let inst = Instance {
-            name: name.to_owned(),
-            module: module.clone(),
-            array,
-            params: BTreeMap::new(),
-            conns: BTreeMap::new(),
-            loc,
-        };
-        Connect {
-            inst,
-            open: vec![],
-            errors: vec![],
-        }
+        let inst = Instance { name: name.to_owned(), module: module.clone(), array, params: BTreeMap::new(), conns: BTreeMap::new(), loc };
+        Connect { inst, open: vec![], errors: vec![] }
     }
 
     #[track_caller]
     fn error(&mut self, text: String) {
         let loc = Location::caller();
-        self.errors.push(format!(
-            "{}: {text} (at {}:{})",
-            self.inst.name,
-            loc.file(),
-            loc.line()
-        ));
+        self.errors.push(format!("{}: {text} (at {}:{})", self.inst.name, loc.file(), loc.line()));
     }
 
     /// Connects a port: an expression to an input, a signal or a part of one to an output.
@@ -639,39 +565,22 @@ impl Connect {
         let module = self.inst.module.clone();
         let Some(p) = module.ports().iter().find(|p| p.name == port) else {
             let names: Vec<_> = module.ports().iter().map(|p| p.name.as_str()).collect();
-            self.error(format!(
-                "{} has no port {port}; it has {}",
-                module.name(),
-                names.join(", ")
-            ));
+            self.error(format!("{} has no port {port}; it has {}", module.name(), names.join(", ")));
             return self;
         };
         let value = value.to_expr(p.width);
         if value.width() != p.width {
-            self.error(format!(
-                "port {port} of {} has {} bits, connected to {} bits ({value})",
-                module.name(),
-                p.width,
-                value.width()
-            ));
+            self.error(format!("port {port} of {} has {} bits, connected to {} bits ({value})", module.name(), p.width, value.width()));
             return self;
         }
         if p.dir == super::Dir::Output {
             let sig = target_signal(&value);
             if !matches!(sig.kind, SigKind::Wire | SigKind::Output) {
-                self.error(format!(
-                    "output {port} cannot drive {}, a {:?}",
-                    sig.name, sig.kind
-                ));
+                self.error(format!("output {port} cannot drive {}: it is {}", sig.name, sig.kind.describe()));
                 return self;
             }
         }
-        if self
-            .inst
-            .conns
-            .insert(port.to_owned(), (value, Location::caller()))
-            .is_some()
-        {
+        if self.inst.conns.insert(port.to_owned(), (value, Location::caller())).is_some() {
             self.error(format!("port {port} connected twice"));
         }
         self
@@ -680,13 +589,7 @@ impl Connect {
     /// Leaves an output open.
     #[track_caller]
     pub fn open(&mut self, port: &str) -> &mut Self {
-        if self
-            .inst
-            .module
-            .ports()
-            .iter()
-            .any(|p| p.name == port && p.dir == super::Dir::Output)
-        {
+        if self.inst.module.ports().iter().any(|p| p.name == port && p.dir == super::Dir::Output) {
             self.open.push(port.to_owned());
         } else {
             self.error(format!("{} has no output {port}", self.inst.module.name()));
@@ -704,21 +607,14 @@ impl Connect {
         };
         let value = value.to_expr(p.width);
         if value.width() != p.width {
-            self.error(format!(
-                "parameter {name} has {} bits, given {} bits",
-                p.width,
-                value.width()
-            ));
+            self.error(format!("parameter {name} has {} bits, given {} bits", p.width, value.width()));
             return self;
         }
         let constant = match value.kind() {
             Kind::Lit(_) | Kind::LoopVal(_) => true,
             Kind::Sig(s) => matches!(s.kind, SigKind::Param | SigKind::LocalParam),
             Kind::Sel { base, dynamic, .. } => {
-                dynamic.is_empty()
-                    && base
-                        .as_signal()
-                        .is_some_and(|s| matches!(s.kind, SigKind::Param | SigKind::LocalParam))
+                dynamic.is_empty() && base.as_signal().is_some_and(|s| matches!(s.kind, SigKind::Param | SigKind::LocalParam))
             }
             _ => false,
         };
@@ -726,12 +622,7 @@ impl Connect {
             self.error(format!("parameter {name} is set to {value}, which is not a constant, a parameter or an element of one"));
             return self;
         }
-        if self
-            .inst
-            .params
-            .insert(name.to_owned(), (value, Location::caller()))
-            .is_some()
-        {
+        if self.inst.params.insert(name.to_owned(), (value, Location::caller())).is_some() {
             self.error(format!("parameter {name} set twice"));
         }
         self

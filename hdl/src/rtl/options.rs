@@ -29,11 +29,7 @@ impl ResetStyle {
 
     /// Name of the reset port: `rst_i`, or `rst_ni` if active low.
     pub fn port_name(self) -> &'static str {
-        if self.active_high() {
-            "rst_i"
-        } else {
-            "rst_ni"
-        }
+        if self.active_high() { "rst_i" } else { "rst_ni" }
     }
 
     pub(crate) fn describe(self) -> &'static str {

@@ -10,25 +10,10 @@ use std::rc::Rc;
 
 pub(crate) enum Stmt {
     Comment(String),
-    Assign {
-        target: Expr,
-        value: Expr,
-        loc: Loc,
-    },
-    If {
-        arms: Vec<(Expr, Vec<Stmt>)>,
-        otherwise: Vec<Stmt>,
-    },
-    For {
-        var: LoopVar,
-        body: Vec<Stmt>,
-        loc: Loc,
-    },
-    Case {
-        sel: Expr,
-        arms: Vec<(Label, Vec<Stmt>)>,
-        default: Vec<Stmt>,
-    },
+    Assign { target: Expr, value: Expr, loc: Loc },
+    If { arms: Vec<(Expr, Vec<Stmt>)>, otherwise: Vec<Stmt> },
+    For { var: LoopVar, body: Vec<Stmt>, loc: Loc },
+    Case { sel: Expr, arms: Vec<(Label, Vec<Stmt>)>, default: Vec<Stmt> },
 }
 
 /// Label of a case arm.
@@ -47,31 +32,23 @@ pub(crate) fn target_signal(e: &Expr) -> &Rc<Signal> {
             Kind::Sig(s) => s,
             _ => panic!("cannot assign to a part of an expression ({base})"),
         },
+        Kind::Lit(_) => panic!("cannot assign to a constant ({e}): is a constant index beyond the last element?"),
         _ => panic!("cannot assign to an expression ({e})"),
     }
 }
 
 /// Turns a target with an index that may run beyond the signal into a plain target and its guard.
 pub(crate) fn guard_target(e: &Expr) -> (Expr, Option<Expr>) {
-    if let Kind::Sel { base, dynamic, off } = e.kind() {
-        if let (Kind::Concat(parts), [(idx, stride)]) = (base.kind(), &dynamic[..]) {
-            if let [pad, sig] = &parts[..] {
-                if pad.as_lit().is_some_and(Bits::is_zero) && sig.as_signal().is_some() {
-                    let count = sig.width() / stride;
-                    let kind = Kind::Sel {
-                        base: sig.clone(),
-                        dynamic: dynamic.clone(),
-                        off: off.clone(),
-                    };
-                    let target = if count == 1 {
-                        sig.bits(0, e.width())
-                    } else {
-                        Expr::new(e.width(), kind)
-                    };
-                    return (target, Some(idx.lt(count)));
-                }
-            }
-        }
+    if let Kind::Sel { base, dynamic, off } = e.kind()
+        && let (Kind::Concat(parts), [(idx, stride)]) = (base.kind(), &dynamic[..])
+        && let [pad, sig] = &parts[..]
+        && pad.as_lit().is_some_and(Bits::is_zero)
+        && sig.as_signal().is_some()
+    {
+        let count = sig.width() / stride;
+        let kind = Kind::Sel { base: sig.clone(), dynamic: dynamic.clone(), off: off.clone() };
+        let target = if count == 1 { sig.bits(0, e.width()) } else { Expr::new(e.width(), kind) };
+        return (target, Some(idx.lt(count)));
     }
     (e.clone(), None)
 }
@@ -87,10 +64,7 @@ pub struct Block {
 
 impl Block {
     pub(crate) fn new(clocked: bool) -> Self {
-        Block {
-            stmts: vec![],
-            clocked,
-        }
+        Block { stmts: vec![], clocked }
     }
 
     fn sub(&self, f: impl FnOnce(&mut Block)) -> Vec<Stmt> {
@@ -119,28 +93,16 @@ impl Block {
         };
         assert!(
             ok,
-            "{} cannot be assigned in a {} block: it is a {:?}",
+            "{} cannot be assigned in a {} block: it is {}",
             sig.name,
-            if self.clocked {
-                "clocked"
-            } else {
-                "combinational"
-            },
-            sig.kind
+            if self.clocked { "clocked" } else { "combinational" },
+            sig.kind.describe()
         );
         let value = value.to_expr(target.width());
-        assert!(
-            value.width() == target.width(),
-            "assignment of {} bits ({value}) to {} bits ({target})",
-            value.width(),
-            target.width()
-        );
+        assert!(value.width() == target.width(), "assignment of {} bits ({value}) to {} bits ({target})", value.width(), target.width());
         let assign = Stmt::Assign { target, value, loc };
         self.stmts.push(match guard {
-            Some(g) => Stmt::If {
-                arms: vec![(g, vec![assign])],
-                otherwise: vec![],
-            },
+            Some(g) => Stmt::If { arms: vec![(g, vec![assign])], otherwise: vec![] },
             None => assign,
         });
     }
@@ -149,16 +111,9 @@ impl Block {
     #[track_caller]
     pub fn if_(&mut self, cond: impl Into<Expr>, body: impl FnOnce(&mut Block)) -> IfChain<'_> {
         let cond = cond.into();
-        assert!(
-            cond.width() == 1,
-            "condition of {} bits ({cond})",
-            cond.width()
-        );
+        assert!(cond.width() == 1, "condition of {} bits ({cond})", cond.width());
         let body = self.sub(body);
-        self.stmts.push(Stmt::If {
-            arms: vec![(cond, body)],
-            otherwise: vec![],
-        });
+        self.stmts.push(Stmt::If { arms: vec![(cond, body)], otherwise: vec![] });
         IfChain { block: self }
     }
 
@@ -168,29 +123,16 @@ impl Block {
         assert!(count >= 1, "loop over nothing");
         let var = LoopVar::new(name, count);
         let body = self.sub(|b| body(b, &var));
-        self.stmts.push(Stmt::For {
-            var,
-            body,
-            loc: Location::caller(),
-        });
+        self.stmts.push(Stmt::For { var, body, loc: Location::caller() });
     }
 
     /// `case (sel) ...`; arms are added in the closure, anything not listed goes to [`CaseArms::otherwise`] (default: nothing happens).
     #[track_caller]
     pub fn case(&mut self, sel: impl Into<Expr>, body: impl FnOnce(&mut CaseArms)) {
         let sel = sel.into();
-        let mut c = CaseArms {
-            sel: sel.clone(),
-            arms: vec![],
-            default: vec![],
-            clocked: self.clocked,
-        };
+        let mut c = CaseArms { sel: sel.clone(), arms: vec![], default: vec![], clocked: self.clocked };
         body(&mut c);
-        self.stmts.push(Stmt::Case {
-            sel,
-            arms: c.arms,
-            default: c.default,
-        });
+        self.stmts.push(Stmt::Case { sel, arms: c.arms, default: c.default });
     }
 }
 
@@ -204,11 +146,7 @@ impl IfChain<'_> {
     #[track_caller]
     pub fn elif(self, cond: impl Into<Expr>, body: impl FnOnce(&mut Block)) -> Self {
         let cond = cond.into();
-        assert!(
-            cond.width() == 1,
-            "condition of {} bits ({cond})",
-            cond.width()
-        );
+        assert!(cond.width() == 1, "condition of {} bits ({cond})", cond.width());
         let stmts = self.block.sub(body);
         if let Some(Stmt::If { arms, .. }) = self.block.stmts.last_mut() {
             arms.push((cond, stmts));
@@ -238,35 +176,18 @@ impl CaseArms {
     #[track_caller]
     pub fn arm(&mut self, value: u64, body: impl FnOnce(&mut Block)) -> &mut Self {
         let w = self.sel.width();
-        assert!(
-            w >= 64 || value >> w == 0,
-            "case label {value} does not fit {w} bits"
-        );
-        let value = Bits::from_u64(w, value);
-        assert!(
-            !self
-                .arms
-                .iter()
-                .any(|a| matches!(&a.0, Label::Value(v) if *v == value)),
-            "case label {value} twice"
-        );
-        self.push(Label::Value(value), body)
+        assert!(w >= 64 || value >> w == 0, "case label {value} does not fit {w} bits");
+        let label = Bits::from_u64(w, value);
+        let taken = self.arms.iter().any(|a| matches!(&a.0, Label::Value(v) if *v == label));
+        assert!(!taken, "case label {value} twice");
+        self.push(Label::Value(label), body)
     }
 
     /// Arm for a named constant (`localparam`).
     #[track_caller]
     pub fn arm_const(&mut self, value: &Expr, body: impl FnOnce(&mut Block)) -> &mut Self {
-        assert!(
-            value.width() == self.sel.width(),
-            "case label {value} has {} bits",
-            value.width()
-        );
-        assert!(
-            value
-                .as_signal()
-                .is_some_and(|s| s.kind == SigKind::LocalParam),
-            "case label {value} is not a localparam"
-        );
+        assert!(value.width() == self.sel.width(), "case label {value} has {} bits", value.width());
+        assert!(value.as_signal().is_some_and(|s| s.kind == SigKind::LocalParam), "case label {value} is not a localparam");
         self.push(Label::Name(value.clone()), body)
     }
 

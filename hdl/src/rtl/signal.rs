@@ -19,6 +19,21 @@ pub(crate) enum SigKind {
     LocalParam,
 }
 
+impl SigKind {
+    /// With its article, for messages.
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            SigKind::Input => "an input",
+            SigKind::Output => "an output",
+            SigKind::Clock => "the clock",
+            SigKind::Reset => "the reset",
+            SigKind::Wire => "a wire",
+            SigKind::Reg => "a register",
+            SigKind::Param | SigKind::LocalParam => "a parameter",
+        }
+    }
+}
+
 /// One update of a register: `if (cond) target <= value`.
 pub(crate) struct Update {
     pub(crate) cond: Option<Expr>,

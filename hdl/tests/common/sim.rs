@@ -26,11 +26,8 @@ impl Step {
 
 fn run(cmd: &mut Command) -> String {
     let name = cmd.get_program().to_string_lossy().into_owned();
-    let out = cmd.output().unwrap_or_else(|e| {
-        panic!("{name} does not run ({e}): install it with `apt-get install iverilog`")
-    });
-    let text =
-        String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+    let out = cmd.output().unwrap_or_else(|e| panic!("{name} does not run ({e}): install it with `apt-get install iverilog`"));
+    let text = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success(), "{name}: {text}");
     text
 }
@@ -45,18 +42,9 @@ pub fn check(module: &Rc<Module>, steps: &[Step]) {
 pub fn simulate(module: &Rc<Module>, steps: &[Step]) -> Result<(), String> {
     let design = Design::new(module.clone()).unwrap_or_else(|e| panic!("{e}"));
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let mut files: Vec<_> = design
-        .write_to(dir.path())
-        .expect("a writable temporary folder");
+    let mut files: Vec<_> = design.write_to(dir.path()).expect("a writable temporary folder");
 
-    let of = |d: Dir| -> Vec<Port> {
-        module
-            .ports()
-            .iter()
-            .filter(|p| p.dir == d)
-            .cloned()
-            .collect()
-    };
+    let of = |d: Dir| -> Vec<Port> { module.ports().iter().filter(|p| p.dir == d).cloned().collect() };
     let (ins, outs) = (of(Dir::Input), of(Dir::Output));
     let in_bits: u32 = ins.iter().map(|p| p.width).sum::<u32>() + 1;
     let out_bits: u32 = outs.iter().map(|p| p.width).sum();
@@ -71,21 +59,16 @@ pub fn simulate(module: &Rc<Module>, steps: &[Step]) -> Result<(), String> {
                 Some(_) => Bits::ones(p.width),
                 None => Bits::zero(p.width),
             });
-            let value =
-                |map: &BTreeMap<&'static str, Bits>, p: &Port| match map.get(p.name.as_str()) {
-                    Some(b) => {
-                        assert_eq!(b.width(), p.width, "width of {}", p.name);
-                        b.clone()
-                    }
-                    None => Bits::zero(p.width),
-                };
+            let value = |map: &BTreeMap<&'static str, Bits>, p: &Port| match map.get(p.name.as_str()) {
+                Some(b) => {
+                    assert_eq!(b.width(), p.width, "width of {}", p.name);
+                    b.clone()
+                }
+                None => Bits::zero(p.width),
+            };
             let expected = outs.iter().map(|p| value(&s.outputs, p));
             let inputs = ins.iter().map(|p| value(&s.inputs, p));
-            let parts: Vec<Bits> = mask
-                .chain(expected)
-                .chain(inputs)
-                .chain([Bits::ones(1)])
-                .collect();
+            let parts: Vec<Bits> = mask.chain(expected).chain(inputs).chain([Bits::ones(1)]).collect();
             Bits::concat_lsb_first(&parts).to_hex() + "\n"
         })
         .collect();
@@ -111,23 +94,11 @@ pub fn simulate(module: &Rc<Module>, steps: &[Step]) -> Result<(), String> {
     for p in module.ports() {
         match p.dir {
             Dir::Clock => conns.push(format!(".{}(clk)", p.name)),
-            Dir::Reset => conns.push(format!(
-                ".{}({})",
-                p.name,
-                if p.name.ends_with("_ni") {
-                    "!rst"
-                } else {
-                    "rst"
-                }
-            )),
+            Dir::Reset => conns.push(format!(".{}({})", p.name, if p.name.ends_with("_ni") { "!rst" } else { "rst" })),
             _ => {}
         }
     }
-    tb.push_str(&format!(
-        "    {} dut ({});\n",
-        design.top(),
-        conns.join(", ")
-    ));
+    tb.push_str(&format!("    {} dut ({});\n", design.top(), conns.join(", ")));
     let mut compare = String::new();
     let (mut m, mut e) = (0, out_bits);
     for p in &outs {
@@ -149,28 +120,13 @@ pub fn simulate(module: &Rc<Module>, steps: &[Step]) -> Result<(), String> {
     std::fs::write(&tb_path, tb).expect("a writable temporary folder");
     files.push(tb_path);
     let exe = dir.path().join("tb.vvp");
-    let warnings = run(Command::new("iverilog")
-        .args(["-g2005", "-s", "tb", "-o"])
-        .arg(&exe)
-        .args(&files));
-    let text = warnings
-        + &run(Command::new("vvp")
-            .current_dir(dir.path())
-            .arg("-n")
-            .arg(&exe));
+    let warnings = run(Command::new("iverilog").args(["-g2005", "-s", "tb", "-o"]).arg(&exe).args(&files));
+    let text = warnings + &run(Command::new("vvp").current_dir(dir.path()).arg("-n").arg(&exe));
     if text.trim().is_empty() {
         return Ok(());
     }
     let shown: Vec<&str> = text.lines().take(20).collect();
-    Err(format!(
-        "{}\n{}",
-        shown.join("\n"),
-        design
-            .files()
-            .iter()
-            .map(|f| f.1.as_str())
-            .collect::<String>()
-    ))
+    Err(format!("{}\n{}", shown.join("\n"), design.files().iter().map(|f| f.1.as_str()).collect::<String>()))
 }
 
 /// Small generator of pseudo-random values for stimuli, seeded.

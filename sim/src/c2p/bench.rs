@@ -61,7 +61,8 @@ impl Bench {
         }
     }
 
-    /// Stops the SMs, waits until everything has ended, at most `limit` cycles, and judges the end. Returns whether it ended.
+    /// Stops the SMs, waits until everything has ended, at most `limit` cycles, and judges the end (but for stuck SMs). Returns
+    /// whether it ended.
     pub fn drain(&mut self, limit: u64) -> bool {
         self.environment.stop();
         let mut left = limit;
@@ -70,8 +71,8 @@ impl Bench {
             left -= 1;
         }
         let done = self.environment.is_done();
-        if done {
-            self.step(); // the counters of the last event
+        if done && self.environment.stuck().is_empty() {
+            self.model.eval(&self.inputs, &mut self.outputs); // the counters with the events of the last cycle
             self.oracle.finish(&self.outputs);
         }
         done

@@ -214,7 +214,7 @@ mod tests {
         let encoder = Encoder::new(&config(&["banks=1024"]));
         assert_eq!(encoder.encode(1)[0], 512 << encoder.sizes.rw | 4);
         let encoder = Encoder::new(&config(&["hashes=0"]));
-        assert_eq!((encoder.encode(3)[0], encoder.sizes.k), (0b110000_0000, 1));
+        assert_eq!((encoder.encode(3)[0], encoder.sizes.k), (0b11_0000_0000, 1));
     }
 
     /// (ready, result) of each cycle, when `offers` are the cycles with a valid tag; the payload is the cycle.
@@ -240,7 +240,10 @@ mod tests {
     fn not_pipelined_takes_one_tag_per_latency() {
         let (y, n) = (|r| (true, r), |r| (false, r));
         assert_eq!(timeline(false, 2, &[0, 1, 2], 5), [y(None), n(Some(0)), y(None), n(Some(2)), y(None)]);
-        assert_eq!(timeline(false, 4, &[0, 2, 4], 9), [y(None), n(None), n(None), n(Some(0)), y(None), n(None), n(None), n(Some(4)), y(None)]);
+        assert_eq!(
+            timeline(false, 4, &[0, 2, 4], 9),
+            [y(None), n(None), n(None), n(Some(0)), y(None), n(None), n(None), n(Some(4)), y(None)]
+        );
     }
 
     #[test]

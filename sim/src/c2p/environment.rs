@@ -386,9 +386,15 @@ impl Environment {
         self.stopped = true;
     }
 
-    /// Every SM has finished its accesses and has all its lines. Misses of stuck SMs never end.
+    /// SMs whose misses never end.
+    pub fn stuck(&self) -> SmSet {
+        self.profile.outcome_stuck | self.profile.l2_stuck
+    }
+
+    /// Every SM that is not [stuck](Environment::stuck) has finished its accesses and has all its lines.
     pub fn is_done(&self) -> bool {
-        self.sms.iter().all(|sm| (sm.finished || self.stopped) && sm.mshrs.is_empty() && sm.notices.is_empty())
+        let done = |sm: &Sm| (sm.finished || self.stopped) && sm.mshrs.is_empty() && sm.notices.is_empty();
+        self.sms.iter().enumerate().all(|(n, sm)| done(sm) || self.stuck().contains(n))
     }
 
     /// Misses that the design has accepted or will be shown, and that have not ended.

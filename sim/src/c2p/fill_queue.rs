@@ -149,16 +149,25 @@ mod tests {
                 (None, 0, 1, 0),
             ],
         );
-        let expected =
-            [(1, 0, None), (1, 0, Some(1)), (1, 1, Some(1)), (1, 0, None), (1, 0, Some(2)), (1, 0, Some(4)), (1, 0, None)];
+        let expected = [(1, 0, None), (1, 0, Some(1)), (1, 1, Some(1)), (1, 0, None), (1, 0, Some(2)), (1, 0, Some(4)), (1, 0, None)];
         assert_eq!(shown, expected);
     }
 
     #[test]
     fn without_drop_a_notice_waits() {
-        let shown = run(&["fill_drop=false"], &[(Some(1), 0, 0, 0), (Some(2), 0, 0, 0), (Some(3), 0, 1, 0), (Some(3), 0, 0, 0), (None, 0, 1, 0), (None, 0, 1, 0), (None, 0, 0, 0)]);
-        let expected =
-            [(1, 0, None), (1, 0, Some(1)), (0, 0, Some(1)), (1, 0, Some(2)), (0, 0, Some(2)), (1, 0, Some(3)), (1, 0, None)];
+        let shown = run(
+            &["fill_drop=false"],
+            &[
+                (Some(1), 0, 0, 0),
+                (Some(2), 0, 0, 0),
+                (Some(3), 0, 1, 0),
+                (Some(3), 0, 0, 0),
+                (None, 0, 1, 0),
+                (None, 0, 1, 0),
+                (None, 0, 0, 0),
+            ],
+        );
+        let expected = [(1, 0, None), (1, 0, Some(1)), (0, 0, Some(1)), (1, 0, Some(2)), (0, 0, Some(2)), (1, 0, Some(3)), (1, 0, None)];
         assert_eq!(shown, expected);
     }
 

@@ -4,6 +4,7 @@
 //! [`C2pCache`] is the whole; [`Environment`](environment::Environment) stands for the L1s and the L2 around it;
 //! [`Oracle`](oracle::Oracle) knows the specification only and judges what it sees on the ports.
 
+pub mod accesses;
 mod and_reduction;
 mod bank_arbiter;
 pub mod bench;

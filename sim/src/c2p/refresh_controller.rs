@@ -303,8 +303,15 @@ mod tests {
         ]))
     }
 
-    const QUIET: In =
-        In { lanes_empty: true, lanes_match: false, refresh_ready: SmSet::EMPTY, last: false, beat: false, buffer_empty: true, flush: false };
+    const QUIET: In = In {
+        lanes_empty: true,
+        lanes_match: false,
+        refresh_ready: SmSet::EMPTY,
+        last: false,
+        beat: false,
+        buffer_empty: true,
+        flush: false,
+    };
     const FLUSH: In = In { flush: true, ..QUIET };
     const BEAT: In = In { beat: true, ..QUIET };
     const LAST: In = In { beat: true, last: true, ..QUIET };
@@ -327,7 +334,14 @@ mod tests {
 
     /// Quiet cycles until the state comes.
     fn until(c: &mut RefreshController, state: State) -> usize {
-        (0..100).find(|_| c.state == state || { c.clock(&QUIET); false }).expect("the state comes")
+        (0..100)
+            .find(|_| {
+                c.state == state || {
+                    c.clock(&QUIET);
+                    false
+                }
+            })
+            .expect("the state comes")
     }
 
     #[test]
@@ -402,7 +416,10 @@ mod tests {
         let mut c = controller();
         until(&mut c, Request);
         assert_eq!(run(&mut c, &[QUIET, QUIET, ready(0)]), [Request; 3]); // the last cycle in which it can be taken
-        assert_eq!(run(&mut c, &[QUIET, QUIET, BEAT, QUIET, QUIET, QUIET, QUIET]), [Stream, Stream, Stream, Stream, Stream, Stream, Finish]);
+        assert_eq!(
+            run(&mut c, &[QUIET, QUIET, BEAT, QUIET, QUIET, QUIET, QUIET]),
+            [Stream, Stream, Stream, Stream, Stream, Stream, Finish]
+        );
         assert!(!c.open);
     }
 
@@ -506,7 +523,8 @@ mod tests {
         for _ in 0..17 {
             inputs.set(i::REFRESH_READY, 0, u64::from(states.len() > 2));
             block.eval(&inputs, &mut outputs);
-            let ports = [o::CLEAR_VALID, o::CLEAR_ALL, o::BLOCK, o::HOLD, o::REFRESH_VALID, o::STREAMING, o::REBUILT, o::SM, o::MATRIX_READY];
+            let ports =
+                [o::CLEAR_VALID, o::CLEAR_ALL, o::BLOCK, o::HOLD, o::REFRESH_VALID, o::STREAMING, o::REBUILT, o::SM, o::MATRIX_READY];
             let shown = ports.map(|p| outputs.get(p, 0));
             if states.last() != Some(&shown) {
                 states.push(shown);

@@ -153,7 +153,17 @@ mod tests {
         let picks = run(
             Kind::Lock,
             4,
-            &[(&[2], false), (ALL, false), (ALL, true), (ALL, false), (&[0, 1], false), (&[0, 1], true), (&[0, 1], true), (&[], false), (&[1], true)],
+            &[
+                (&[2], false),
+                (ALL, false),
+                (ALL, true),
+                (ALL, false),
+                (&[0, 1], false),
+                (&[0, 1], true),
+                (&[0, 1], true),
+                (&[], false),
+                (&[1], true),
+            ],
         );
         assert_eq!(picks, [Some(2), Some(2), Some(2), Some(3), Some(0), Some(0), Some(1), None, Some(1)]);
     }

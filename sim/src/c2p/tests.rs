@@ -2,6 +2,7 @@
 
 use super::*;
 use l1forge_config::Settings;
+use proptest::prelude::*;
 
 /// The paper's configuration with these settings.
 pub fn config(sets: &[&str]) -> Config {
@@ -145,8 +146,7 @@ struct Top {
 impl Top {
     fn new(sets: &[&str]) -> Self {
         let model = C2pCache::new(&config(sets));
-        let (mut inputs, outputs) =
-            (crate::block::Signals::new(&model.inputs()), crate::block::Signals::new(&model.outputs()));
+        let (mut inputs, outputs) = (crate::block::Signals::new(&model.inputs()), crate::block::Signals::new(&model.outputs()));
         inputs.set(input::ENABLE, 0, 1);
         inputs.words_mut(input::MISS_SHAREABLE).fill(1);
         for port in [input::OUTCOME_READY, input::PROBE_READY, input::L2_READY] {
@@ -276,10 +276,10 @@ fn latency_of_a_fill() {
     for cycle in 0..6 {
         top.cycle();
         top.inputs.set(input::FILL_VALID, 2, 0);
-        let mut writes: Vec<_> = top.model.tap().unwrap().writes.iter().map(|w| (w.bank as u64, u64::from(w.row), w.mask, w.value)).collect();
+        let mut writes: Vec<_> =
+            top.model.tap().unwrap().writes.iter().map(|w| (w.bank as u64, u64::from(w.row), w.mask, w.value)).collect();
         writes.sort_by_key(|w| (w.0, w.1));
-        let mut expected: Vec<_> =
-            encode(&config(&["sms=4"]), 0x77).iter().map(|p| (p.bank, p.row, SmSet::single(2), true)).collect();
+        let mut expected: Vec<_> = encode(&config(&["sms=4"]), 0x77).iter().map(|p| (p.bank, p.row, SmSet::single(2), true)).collect();
         expected.sort_by_key(|w| (w.0, w.1));
         assert_eq!(writes, if cycle == 3 { expected } else { vec![] }, "cycle {cycle}");
     }
@@ -341,13 +341,197 @@ fn judge(bench: &mut Bench, cycles: u64, drain: u64) -> Result<(), String> {
     }
 }
 
-#[test]
-fn smoke() {
-    for (profile, seed) in [(Profile::ideal(), 1), (Profile::random(), 2), (Profile::slow(), 3)] {
-        let c = config(&["sms=4", "l1_bytes=2048", "l1_ways=2"]);
-        let mut bench = Bench::new(&c, profile, Box::new(random((0..40).collect(), 0.1, 0.05, seed)), seed);
-        judge(&mut bench, 20_000, 20_000).unwrap();
-        eprintln!("{:?} {:?}", bench.environment.activity(), bench.model.counters());
+/// A configuration, an environment and what the SMs do.
+#[derive(Debug, Clone)]
+struct Case {
+    sets: Vec<String>,
+    profile: Profile,
+    pool: u64,
+    stride: u64,
+    stores: f64,
+    seed: u64,
+}
+
+prop_compose! {
+    /// Sizes of everything up to the matrix.
+    fn query_sets()(
+        sms in prop_oneof![2..=8_u32, Just(16)],
+        (mask, hashes, independent) in (any::<bool>(), 0..=7_u32, any::<bool>()),
+        (bank_bits, hash_rows, copies) in (0..=4_u32, 1..=20_u32, 1..=4_u32),
+        (any_copy, merge) in any::<(bool, bool)>(),
+        (engines, reserved) in (0..=20_u32, 0..=6_u32),
+        (pipelined, engine_latency, lookup_latency) in (any::<bool>(), 2..=8_u32, 2..=5_u32),
+        queries in 1..=4_u32,
+    ) -> Vec<String> {
+        let hashes = if mask { hashes } else { hashes.max(1) };
+        let k = hashes + u32::from(mask);
+        // With a clear of 1024 rows after the other nothing else would be written.
+        let bank_bits = if mask { bank_bits.max(2) } else { bank_bits };
+        // Shared engines at most one per SM.
+        let reserved = 1 + reserved;
+        let shared = (1 + engines).min(sms);
+        vec![
+            format!("sms={sms}"),
+            format!("mask_bits={}", if mask { 1024 } else { 0 }),
+            format!("hashes={hashes}"),
+            format!("hash={}", if independent { "independent" } else { "double" }),
+            format!("banks={}", 1 << bank_bits),
+            format!("hash_bits={}", if hashes == 0 { 0 } else { hash_rows << bank_bits }),
+            format!("copies={}", copies.min(k)),
+            format!("copy_choice={}", if any_copy { "any" } else { "fixed" }),
+            format!("merge_rows={merge}"),
+            format!("engines={}", shared + reserved),
+            format!("update_engines={reserved}"),
+            format!("engine_pipelined={pipelined}"),
+            format!("engine_latency={engine_latency}"),
+            format!("lookup_latency={lookup_latency}"),
+            format!("queries_per_sm={queries}"),
+        ]
     }
-    let _ = sweep;
+}
+
+prop_compose! {
+    /// The update path, the probes, and the L1s.
+    fn other_sets()(
+        (bytes, lanes, update_depth) in (prop::sample::select(vec![8_u32, 16, 32, 128]), 1..=8_u32, 2..=4_u32),
+        (fill_depth, drop) in (1..=3_u32, any::<bool>()),
+        (period, stream_timeout) in (prop_oneof![Just(1_u32), 20..300_u32], prop_oneof![Just(1_u32), 5..400_u32]),
+        (queue, answers) in (1..=4_u32, 1..=4_u32),
+        (probe_timeout, answer_timeout) in (1..40_u32, 1..40_u32),
+        limit in prop_oneof![Just(0_u32), 1..=3_u32],
+        (counter_bits, debug) in (prop::sample::select(vec![8_u32, 32, 64]), any::<bool>()),
+        (tag_latency, l2_latency) in (1..=12_u32, 1..100_u32),
+    ) -> Vec<String> {
+        [
+            ("update_bytes", bytes),
+            ("update_lanes", lanes),
+            ("update_queue_depth", update_depth),
+            ("fill_queue_depth", fill_depth),
+            ("refresh_period", period),
+            ("stream_timeout", stream_timeout),
+            ("probe_queue_depth", queue),
+            ("answer_queue_depth", answers),
+            ("probe_timeout", probe_timeout),
+            ("answer_timeout", answer_timeout),
+            ("probe_limit", limit),
+            ("counter_bits", counter_bits),
+            ("remote_tag_latency", tag_latency),
+            ("l2_latency", l2_latency),
+            ("l1_bytes", 2048),
+            ("l1_ways", 2),
+        ]
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .chain([format!("fill_drop={drop}"), format!("debug_port={debug}")])
+        .collect()
+    }
+}
+
+/// Mostly 1, sometimes slow.
+fn probability() -> impl Strategy<Value = f64> {
+    prop_oneof![2 => Just(1.0), 2 => 0.3..1.0, 1 => 0.03..0.3]
+}
+
+/// Mostly none.
+fn few_sms() -> impl Strategy<Value = SmSet> {
+    prop_oneof![6 => Just(SmSet::EMPTY), 1 => (0..4_usize).prop_map(SmSet::single), 1 => (0..16_u64).prop_map(|bits| SmSet::from_words(&[bits]))]
+}
+
+prop_compose! {
+    fn profiles()(
+        (miss, outcome_ready, l2_ready, probe_ready, answer) in (probability(), probability(), probability(), probability(), probability()),
+        (refresh_ready, stream, fill) in (probability(), probability(), probability()),
+        (busy, busy_cycles, answer_jitter) in (prop_oneof![Just(0.0), 0.0..0.05], 1..120_u64, 0..8_u64),
+        (hole, toggle_enable, flush) in (prop_oneof![Just(0.0), 0.0..0.8], prop_oneof![Just(0.0), 0.0..0.02], prop_oneof![Just(0.0), 0.0..0.005]),
+        (clear_statistics, debug, mshrs) in (prop_oneof![4 => Just(0.0), 1 => Just(0.001)], 0.0..1.0, 1..12_usize),
+        (deaf, mute, unrefreshed, silent) in (few_sms(), few_sms(), few_sms(), few_sms()),
+        (outcome_stuck, l2_stuck) in (prop_oneof![9 => Just(SmSet::EMPTY), 1 => few_sms()], prop_oneof![9 => Just(SmSet::EMPTY), 1 => few_sms()]),
+    ) -> Profile {
+        Profile {
+            miss, outcome_ready, l2_ready, probe_ready, answer, refresh_ready, stream, fill, busy, busy_cycles, answer_jitter, hole,
+            toggle_enable, flush, clear_statistics, debug, mshrs, deaf, mute, unrefreshed, silent, outcome_stuck, l2_stuck,
+            ..Profile::ideal()
+        }
+    }
+}
+
+prop_compose! {
+    fn cases()(
+        (query, other) in (query_sets(), other_sets()),
+        profile in profiles(),
+        (pool, stride, stores) in (4..80_u64, prop::sample::select(vec![1_u64, 16, 1024]), prop_oneof![Just(0.0), 0.0..0.02]),
+        seed in any::<u64>(),
+    ) -> Case {
+        Case { sets: [query, other].concat(), profile, pool, stride, stores, seed }
+    }
+}
+
+/// 48 cases, or `PROPTEST_CASES`.
+fn proptest_config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { 48 };
+    ProptestConfig { cases, max_shrink_iters: 200, failure_persistence: None, ..default }
+}
+
+proptest! {
+    #![proptest_config(proptest_config())]
+    /// The model in any configuration and environment breaks no rule, and everything ends.
+    #[test]
+    fn no_rule_is_broken(case in cases()) {
+        let sets: Vec<&str> = case.sets.iter().map(String::as_str).collect();
+        let c = config(&sets);
+        let tags = (0..case.pool).map(|n| n * case.stride).collect();
+        let source = Box::new(random(tags, case.stores, case.stores / 2.0, case.seed));
+        let mut bench = Bench::new(&c, case.profile.clone(), source, case.seed);
+        if let Err(what) = judge(&mut bench, 1500, 60_000) {
+            return Err(TestCaseError::fail(format!("after {} cycles: {what}", bench.cycle())));
+        }
+    }
+}
+
+/// Processor time of this thread.
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split(' ').next().unwrap().parse::<f64>().unwrap() * 1e-9
+}
+
+/// Cycles per second of processor time of the top at 64 SMs: `cargo test -p l1forge-sim --lib speed_at_64 -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn speed_at_64() {
+    use crate::block::Signals;
+    type MakeSource = fn() -> Box<dyn environment::Source>;
+    let c = config(&[]);
+    let shared: MakeSource = || Box::new(random((0..8192).collect(), 0.001, 0.0, 1));
+    let missing: MakeSource = || Box::new(sweep(4096, 5));
+    for (name, profile, source) in [
+        ("ideal, shared pool", Profile::ideal(), shared),
+        ("ideal, every access misses", Profile::ideal(), missing),
+        ("random stalls", Profile::random(), shared),
+    ] {
+        let mut model = C2pCache::new(&c);
+        let mut environment = environment::Environment::new(&c, profile, source(), 1);
+        let (mut inputs, mut outputs) = (Signals::new(&model.inputs()), Signals::new(&model.outputs()));
+        let start = cpu_seconds();
+        let recorded: Vec<Signals> = (0..10_000)
+            .map(|_| {
+                environment.drive(&mut inputs);
+                model.eval(&inputs, &mut outputs);
+                environment.observe(&inputs, &outputs);
+                model.clock(&inputs);
+                inputs.clone()
+            })
+            .collect();
+        let together = recorded.len() as f64 / (cpu_seconds() - start);
+        let counters = *model.counters();
+        let mut model = C2pCache::new(&c);
+        let start = cpu_seconds();
+        for inputs in &recorded {
+            model.eval(inputs, &mut outputs);
+            model.clock(inputs);
+        }
+        let alone = recorded.len() as f64 / (cpu_seconds() - start);
+        assert_eq!(*model.counters(), counters);
+        eprintln!("{name}: {alone:.0} cycles/s, with environment {together:.0}; misses {}, queries {}", counters[0], counters[1]);
+    }
 }

@@ -240,7 +240,16 @@ mod tests {
     impl Run {
         /// Lane 1 of 2, 5 SMs, 4 stream tags, k = 2, indices of 3 bits: sources are SMs 1, 3 and stream tags 1, 3.
         fn new(more: &[&str]) -> Self {
-            let base = &["sms=5", "update_lanes=2", "update_bytes=32", "mask_bits=0", "hashes=2", "banks=2", "hash_bits=8", "update_queue_depth=2"];
+            let base = &[
+                "sms=5",
+                "update_lanes=2",
+                "update_bytes=32",
+                "mask_bits=0",
+                "hashes=2",
+                "banks=2",
+                "hash_bits=8",
+                "update_queue_depth=2",
+            ];
             let block = UpdateLaneBlock::new(&config(&[&base[..], more].concat()), 1);
             let (mut inputs, outputs) = (Signals::new(&block.inputs()), Signals::new(&block.outputs()));
             inputs.words_mut(i::SOURCE_TAG).copy_from_slice(&[11, 13, 21, 23]);

@@ -143,11 +143,7 @@ impl UpdateNetworkBlock {
     fn arbitrate(&mut self, inputs: &Signals) -> Vec<Update> {
         let asking = (0..self.sizes.w * self.sizes.k).filter(|&p| signal::is(inputs, i::WRITE_VALID, p));
         let updates: Vec<_> = asking
-            .map(|port| Update {
-                port,
-                index: inputs.get(i::WRITE_INDEX, port) as u32,
-                sm: inputs.get(i::WRITE_SM, port) as usize,
-            })
+            .map(|port| Update { port, index: inputs.get(i::WRITE_INDEX, port) as u32, sm: inputs.get(i::WRITE_SM, port) as usize })
             .collect();
         let sm = (!signal::is(inputs, i::CLEAR_ALL, 0)).then(|| inputs.get(i::CLEAR_SM, 0) as usize);
         let clear = signal::is(inputs, i::CLEAR_VALID, 0).then(|| Clear { row: inputs.get(i::CLEAR_ROW, 0) as u32, sm });

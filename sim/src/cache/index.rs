@@ -50,10 +50,7 @@ mod tests {
     fn mixed_spreads_strides_that_modulo_piles_up() {
         for stride in [64, 128, 1024, 4096] {
             assert_eq!(fullest(IndexHash::Modulo, stride, 256, 64), 256);
-            assert!(
-                fullest(IndexHash::Mixed, stride, 256, 64) <= 16,
-                "stride {stride}"
-            );
+            assert!(fullest(IndexHash::Mixed, stride, 256, 64) <= 16, "stride {stride}");
         }
         assert_eq!(fullest(IndexHash::Modulo, 1, 256, 64), 4);
     }

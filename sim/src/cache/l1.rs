@@ -29,13 +29,7 @@ pub struct L1Parameters {
 impl Default for L1Parameters {
     /// 64 KiB of 128-byte lines, 4 ways, no sectors, mixed index, stores invalidate.
     fn default() -> Self {
-        Self {
-            lines: 512,
-            ways: 4,
-            sectors: 1,
-            index: IndexHash::Mixed,
-            store: StorePolicy::Invalidate,
-        }
+        Self { lines: 512, ways: 4, sectors: 1, index: IndexHash::Mixed, store: StorePolicy::Invalidate }
     }
 }
 
@@ -106,28 +100,14 @@ impl L1 {
     /// # Errors
     /// When a parameter is outside its range.
     pub fn new(parameters: L1Parameters) -> Result<Self, ParameterError> {
-        let L1Parameters {
-            lines,
-            ways,
-            sectors,
-            ..
-        } = parameters;
+        let L1Parameters { lines, ways, sectors, .. } = parameters;
         ParameterError::check("lines", lines as u64, 1, 1 << 20)?;
         ParameterError::check("ways", ways as u64, 1, lines as u64)?;
         ParameterError::check("sectors", sectors.into(), 1, 32)?;
         if lines % ways != 0 {
-            return Err(ParameterError::new(
-                "ways",
-                ways,
-                format!("a divisor of lines = {lines}"),
-            ));
+            return Err(ParameterError::new("ways", ways, format!("a divisor of lines = {lines}")));
         }
-        let mut cache = Self {
-            parameters,
-            ways: Vec::new(),
-            sets: Vec::new(),
-            frames: HashMap::default(),
-        };
+        let mut cache = Self { parameters, ways: Vec::new(), sets: Vec::new(), frames: HashMap::default() };
         cache.flush_all();
         Ok(cache)
     }
@@ -164,10 +144,7 @@ impl L1 {
         }
         let frame = self.sets[self.set_of(line)].oldest;
         let way = &mut self.ways[frame as usize];
-        let evicted = (way.sectors != 0).then_some(Evicted {
-            line: way.line,
-            sectors: way.sectors,
-        });
+        let evicted = (way.sectors != 0).then_some(Evicted { line: way.line, sectors: way.sectors });
         (way.line, way.sectors) = (line, sectors);
         if let Some(evicted) = evicted {
             self.frames.remove(&evicted.line);
@@ -212,22 +189,11 @@ impl L1 {
         self.ways.extend((0..lines).map(|frame| Way {
             line: 0,
             sectors: 0,
-            newer: if frame % ways == ways - 1 {
-                NONE
-            } else {
-                frame as Frame + 1
-            },
-            older: if frame % ways == 0 {
-                NONE
-            } else {
-                frame as Frame - 1
-            },
+            newer: if frame % ways == ways - 1 { NONE } else { frame as Frame + 1 },
+            older: if frame % ways == 0 { NONE } else { frame as Frame - 1 },
         }));
         self.sets.clear();
-        self.sets.extend((0..lines / ways).map(|set| Set {
-            newest: (set * ways + ways - 1) as Frame,
-            oldest: (set * ways) as Frame,
-        }));
+        self.sets.extend((0..lines / ways).map(|set| Set { newest: (set * ways + ways - 1) as Frame, oldest: (set * ways) as Frame }));
     }
 
     /// The line is present, at least one sector of it. Changes nothing: this is what a probe of another SM sees.
@@ -237,17 +203,12 @@ impl L1 {
 
     /// The sectors of `line` that are present.
     pub fn sectors_of(&self, line: u64) -> u32 {
-        self.frames
-            .get(&line)
-            .map_or(0, |&frame| self.ways[frame as usize].sectors)
+        self.frames.get(&line).map_or(0, |&frame| self.ways[frame as usize].sectors)
     }
 
     /// Line addresses of all valid lines, in the order of their frames (set by set).
     pub fn valid_tags(&self) -> impl Iterator<Item = u64> + '_ {
-        self.ways
-            .iter()
-            .filter(|way| way.sectors != 0)
-            .map(|way| way.line)
+        self.ways.iter().filter(|way| way.sectors != 0).map(|way| way.line)
     }
 
     /// Number of valid lines.
@@ -280,10 +241,7 @@ impl L1 {
         }
         self.unlink(set, frame);
         let newest = self.sets[set].newest;
-        (
-            self.ways[frame as usize].newer,
-            self.ways[frame as usize].older,
-        ) = (NONE, newest);
+        (self.ways[frame as usize].newer, self.ways[frame as usize].older) = (NONE, newest);
         match newest {
             NONE => self.sets[set].oldest = frame,
             newest => self.ways[newest as usize].newer = frame,
@@ -293,10 +251,7 @@ impl L1 {
 
     fn link_oldest(&mut self, set: usize, frame: Frame) {
         let oldest = self.sets[set].oldest;
-        (
-            self.ways[frame as usize].newer,
-            self.ways[frame as usize].older,
-        ) = (oldest, NONE);
+        (self.ways[frame as usize].newer, self.ways[frame as usize].older) = (oldest, NONE);
         match oldest {
             NONE => self.sets[set].newest = frame,
             oldest => self.ways[oldest as usize].older = frame,

@@ -27,13 +27,7 @@ pub struct L2Parameters {
 impl Default for L2Parameters {
     /// 200 cycles, 64 requests a cycle, 1024 waiting, no jitter.
     fn default() -> Self {
-        Self {
-            latency: 200,
-            bandwidth: 64,
-            queue: 1024,
-            jitter: 0,
-            seed: 0,
-        }
+        Self { latency: 200, bandwidth: 64, queue: 1024, jitter: 0, seed: 0 }
     }
 }
 
@@ -82,14 +76,7 @@ impl L2 {
         ParameterError::check("jitter", parameters.jitter, 0, 1_000_000)?;
         let random = ChaCha8Rng::seed_from_u64(parameters.seed);
         let (waiting, served) = (VecDeque::new(), BinaryHeap::new());
-        Ok(Self {
-            parameters,
-            waiting,
-            served,
-            order: 0,
-            next_cycle: 0,
-            random,
-        })
+        Ok(Self { parameters, waiting, served, order: 0, next_cycle: 0, random })
     }
 
     /// Offers a request. `false` when the queue is full: offer it again in a later cycle.
@@ -137,21 +124,11 @@ impl L2 {
     }
 
     fn serve(&mut self, cycle: u64) {
-        let L2Parameters {
-            latency,
-            bandwidth,
-            jitter,
-            ..
-        } = self.parameters;
+        let L2Parameters { latency, bandwidth, jitter, .. } = self.parameters;
         let count = self.waiting.len().min(bandwidth as usize);
         for request in self.waiting.drain(..count) {
-            let late = if jitter == 0 {
-                0
-            } else {
-                self.random.random_range(0..=jitter)
-            };
-            self.served
-                .push(Reverse((cycle + latency + late, self.order, request)));
+            let late = if jitter == 0 { 0 } else { self.random.random_range(0..=jitter) };
+            self.served.push(Reverse((cycle + latency + late, self.order, request)));
             self.order += 1;
         }
     }

@@ -30,9 +30,7 @@ impl Coalescer {
     /// # Errors
     /// When `line_bytes` is not a power of two in 32..=1024.
     pub fn new(line_bytes: u32) -> Result<Self, ParameterError> {
-        Ok(Self {
-            shift: line_shift(line_bytes)?,
-        })
+        Ok(Self { shift: line_shift(line_bytes)? })
     }
 
     /// Bytes of a line.
@@ -64,10 +62,7 @@ impl Coalescer {
 
 /// Sectors from byte offset `first` to byte offset `last` of a line.
 fn sector_span(first: u64, last: u64) -> u32 {
-    let (first, last) = (
-        first / u64::from(SECTOR_BYTES),
-        last / u64::from(SECTOR_BYTES),
-    );
+    let (first, last) = (first / u64::from(SECTOR_BYTES), last / u64::from(SECTOR_BYTES));
     let count = last - first + 1;
     (((1u64 << count) - 1) << first) as u32
 }
@@ -104,13 +99,8 @@ mod tests {
     }
 
     fn lines(line_bytes: u32, access: &WarpAccess) -> Vec<LineTouch> {
-        let mut lines = vec![LineTouch {
-            line: 99,
-            sectors: 99,
-        }];
-        Coalescer::new(line_bytes)
-            .unwrap()
-            .lines(access, &mut lines);
+        let mut lines = vec![LineTouch { line: 99, sectors: 99 }];
+        Coalescer::new(line_bytes).unwrap().lines(access, &mut lines);
         lines
     }
 
@@ -126,13 +116,10 @@ mod tests {
                     continue;
                 };
                 let (line, sector) = (address / line_bytes, address % line_bytes / 32);
-                let at = lines
-                    .iter()
-                    .position(|t| t.line == line)
-                    .unwrap_or_else(|| {
-                        lines.push(LineTouch { line, sectors: 0 });
-                        lines.len() - 1
-                    });
+                let at = lines.iter().position(|t| t.line == line).unwrap_or_else(|| {
+                    lines.push(LineTouch { line, sectors: 0 });
+                    lines.len() - 1
+                });
                 lines[at].sectors |= 1 << sector;
             }
         }
@@ -141,35 +128,14 @@ mod tests {
 
     #[test]
     fn a_stride_of_four_bytes_fills_one_line() {
-        let got = lines(
-            128,
-            &access(4, u32::MAX, std::array::from_fn(|i| 0x1000 + 4 * i as u64)),
-        );
-        assert_eq!(
-            got,
-            [LineTouch {
-                line: 0x20,
-                sectors: 0b1111
-            }]
-        );
+        let got = lines(128, &access(4, u32::MAX, std::array::from_fn(|i| 0x1000 + 4 * i as u64)));
+        assert_eq!(got, [LineTouch { line: 0x20, sectors: 0b1111 }]);
     }
 
     #[test]
     fn an_access_across_the_end_of_a_line_touches_both() {
         let got = lines(128, &access(8, 1, [0x107c; WARP_SIZE]));
-        assert_eq!(
-            got,
-            [
-                LineTouch {
-                    line: 0x20,
-                    sectors: 0b1000
-                },
-                LineTouch {
-                    line: 0x21,
-                    sectors: 0b0001
-                }
-            ]
-        );
+        assert_eq!(got, [LineTouch { line: 0x20, sectors: 0b1000 }, LineTouch { line: 0x21, sectors: 0b0001 }]);
     }
 
     #[test]
@@ -181,10 +147,7 @@ mod tests {
     fn the_top_of_the_address_space_does_not_overflow() {
         for line_bytes in [32, 1024] {
             let got = lines(line_bytes, &access(16, 1, [u64::MAX - 3; WARP_SIZE]));
-            assert_eq!(
-                got,
-                oracle(line_bytes.into(), &access(16, 1, [u64::MAX - 3; WARP_SIZE]))
-            );
+            assert_eq!(got, oracle(line_bytes.into(), &access(16, 1, [u64::MAX - 3; WARP_SIZE])));
             assert_eq!(got.len(), 1);
         }
     }

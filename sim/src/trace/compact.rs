@@ -44,16 +44,10 @@ impl Records {
         let head = (lines.len() as u64) << 3 | kind << 1 | u64::from(record.shareable);
         put(&mut self.bytes, head);
         put(&mut self.bytes, record.instructions_before.into());
-        put(
-            &mut self.bytes,
-            fold(record.pc.wrapping_sub(self.written.pc)),
-        );
+        put(&mut self.bytes, fold(record.pc.wrapping_sub(self.written.pc)));
         self.written.pc = record.pc;
         for touch in lines {
-            put(
-                &mut self.bytes,
-                fold(touch.line.wrapping_sub(self.written.line)),
-            );
+            put(&mut self.bytes, fold(touch.line.wrapping_sub(self.written.line)));
             put(&mut self.bytes, touch.sectors.into());
             self.written.line = touch.line;
         }
@@ -102,23 +96,10 @@ impl Records {
         base.pc = base.pc.wrapping_add(unfold(next()));
         let lines = iter::repeat_with(|| {
             base.line = base.line.wrapping_add(unfold(next()));
-            LineTouch {
-                line: base.line,
-                sectors: next() as u32,
-            }
+            LineTouch { line: base.line, sectors: next() as u32 }
         });
         let lines = lines.take((head >> 3) as usize).collect();
-        Some((
-            Record {
-                pc: base.pc,
-                kind,
-                shareable: head & 1 == 1,
-                instructions_before,
-            },
-            lines,
-            at,
-            base,
-        ))
+        Some((Record { pc: base.pc, kind, shareable: head & 1 == 1, instructions_before }, lines, at, base))
     }
 }
 
@@ -161,51 +142,28 @@ mod tests {
 
     #[test]
     fn small_differences_of_either_sign_are_small() {
-        let folded: Vec<u64> = [0i64, -1, 1, -2, 2]
-            .iter()
-            .map(|&d| fold(d as u64))
-            .collect();
+        let folded: Vec<u64> = [0i64, -1, 1, -2, 2].iter().map(|&d| fold(d as u64)).collect();
         assert_eq!(folded, [0, 1, 2, 3, 4]);
         let mut records = Records::default();
-        let load = |pc| Record {
-            pc,
-            kind: AccessKind::Load,
-            shareable: true,
-            instructions_before: 3,
-        };
-        records.push(
-            load(0xa0),
-            &[LineTouch {
-                line: 0x7f_0000_0000,
-                sectors: 15,
-            }],
-        );
+        let load = |pc| Record { pc, kind: AccessKind::Load, shareable: true, instructions_before: 3 };
+        records.push(load(0xa0), &[LineTouch { line: 0x7f_0000_0000, sectors: 15 }]);
         let before = records.bytes.len();
-        records.push(
-            load(0xb0),
-            &[LineTouch {
-                line: 0x7f_0000_0001,
-                sectors: 15,
-            }],
-        );
+        records.push(load(0xb0), &[LineTouch { line: 0x7f_0000_0001, sectors: 15 }]);
         assert_eq!(records.bytes.len() - before, 5);
+        records.seal();
+        assert_eq!(records.size(), before + 5);
+        for (value, length) in [(0, 1), (0x7f, 1), (0x80, 2), (u64::MAX, 10)] {
+            let mut bytes = Vec::new();
+            put(&mut bytes, value);
+            assert_eq!((bytes.len(), get(&bytes, &mut 0)), (length, value));
+        }
     }
 
     fn entry() -> impl Strategy<Value = (Record, Vec<LineTouch>)> {
-        let kind = prop::sample::select(vec![
-            AccessKind::Load,
-            AccessKind::Store,
-            AccessKind::Atomic,
-        ]);
-        let lines =
-            (any::<u64>(), any::<u32>()).prop_map(|(line, sectors)| LineTouch { line, sectors });
+        let kind = prop::sample::select(vec![AccessKind::Load, AccessKind::Store, AccessKind::Atomic]);
+        let lines = (any::<u64>(), any::<u32>()).prop_map(|(line, sectors)| LineTouch { line, sectors });
         let record = (any::<u64>(), kind, any::<bool>(), any::<u32>());
-        let record = record.prop_map(|(pc, kind, shareable, instructions_before)| Record {
-            pc,
-            kind,
-            shareable,
-            instructions_before,
-        });
+        let record = record.prop_map(|(pc, kind, shareable, instructions_before)| Record { pc, kind, shareable, instructions_before });
         (record, prop::collection::vec(lines, 0..64))
     }
 

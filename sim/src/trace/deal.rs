@@ -34,13 +34,7 @@ pub struct DealParameters {
 impl Default for DealParameters {
     /// 64 SMs with 4 thread blocks each, 256 more waiting, 128-byte lines, 32 MiB.
     fn default() -> Self {
-        Self {
-            sms: 64,
-            resident: 4,
-            waiting: 256,
-            line_bytes: 128,
-            budget: 32 << 20,
-        }
+        Self { sms: 64, resident: 4, waiting: 256, line_bytes: 128, budget: 32 << 20 }
     }
 }
 
@@ -159,8 +153,7 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
         self.warps_per_block = kernel.warps_per_block();
         for sm in &mut self.sms {
             *sm = Sm::default();
-            sm.places
-                .resize_with(self.parameters.resident as usize, || None);
+            sm.places.resize_with(self.parameters.resident as usize, || None);
         }
         self.open = true;
         self.refill()?;
@@ -189,12 +182,7 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
 
     /// Slot `slot` of `sm` has an access to take. Cheaper than [`Dealer::peek`].
     pub fn has_access(&self, sm: u32, slot: u32) -> bool {
-        let warp = |block: &Block| {
-            block
-                .warps
-                .get((slot % self.warps_per_block) as usize)
-                .is_some_and(|w| !w.is_empty())
-        };
+        let warp = |block: &Block| block.warps.get((slot % self.warps_per_block) as usize).is_some_and(|w| !w.is_empty());
         self.block(sm, slot).is_some_and(warp)
     }
 
@@ -211,11 +199,7 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
         let Some(entry) = self.sms.get_mut(sm as usize) else {
             return Ok(None);
         };
-        let Some(block) = entry
-            .places
-            .get_mut(place as usize)
-            .and_then(Option::as_mut)
-        else {
+        let Some(block) = entry.places.get_mut(place as usize).and_then(Option::as_mut) else {
             return Ok(None);
         };
         let warp = slot % warps;
@@ -239,10 +223,7 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
         let Some(next) = self.sms.get(sm as usize).map(|sm| sm.next) else {
             return Ok(None);
         };
-        let Some(slot) = (next..slots)
-            .chain(0..slots.min(next))
-            .find(|&slot| self.has_access(sm, slot))
-        else {
+        let Some(slot) = (next..slots).chain(0..slots.min(next)).find(|&slot| self.has_access(sm, slot)) else {
             return Ok(None);
         };
         self.sms[sm as usize].next = slot + 1;
@@ -267,11 +248,7 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
 
     fn block(&self, sm: u32, slot: u32) -> Option<&Block> {
         let place = slot.checked_div(self.warps_per_block)?;
-        self.sms
-            .get(sm as usize)?
-            .places
-            .get(place as usize)?
-            .as_ref()
+        self.sms.get(sm as usize)?.places.get(place as usize)?.as_ref()
     }
 
     fn retire(&mut self, sm: usize, place: usize) -> Result<(), TraceError> {
@@ -296,10 +273,7 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
             // Half of the budget is kept for thread blocks that have a place.
             let room = match place {
                 Some(_) => self.bytes < self.parameters.budget || held == 0,
-                None => {
-                    self.waiting < self.parameters.waiting as usize
-                        && self.bytes < self.parameters.budget / 2
-                }
+                None => self.waiting < self.parameters.waiting as usize && self.bytes < self.parameters.budget / 2,
             };
             if !room {
                 self.starved += u64::from(place.is_some());
@@ -343,8 +317,7 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
                     }
                     if access.space == Space::Global {
                         self.coalescer.lines(&access, &mut lines);
-                        warps[warp]
-                            .push(record(&access, std::mem::take(&mut skipped[warp])), &lines);
+                        warps[warp].push(record(&access, std::mem::take(&mut skipped[warp])), &lines);
                     } else {
                         let more = access.instructions_before.saturating_add(1);
                         skipped[warp] = skipped[warp].saturating_add(more);
@@ -356,11 +329,7 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
                     self.next_block += 1;
                     warps.iter_mut().for_each(Records::seal);
                     let bytes = warps.iter().map(Records::size).sum();
-                    return Ok((bytes > 0).then_some(Block {
-                        index,
-                        bytes,
-                        warps,
-                    }));
+                    return Ok((bytes > 0).then_some(Block { index, bytes, warps }));
                 }
             }
         }
@@ -377,19 +346,6 @@ fn record(access: &WarpAccess, skipped: u32) -> Record {
 }
 
 fn dealt(block: u64, warp: u32, record: Record, lines: Vec<LineTouch>) -> DealtAccess {
-    let Record {
-        pc,
-        kind,
-        shareable,
-        instructions_before,
-    } = record;
-    DealtAccess {
-        block,
-        warp,
-        pc,
-        kind,
-        shareable,
-        instructions_before,
-        lines,
-    }
+    let Record { pc, kind, shareable, instructions_before } = record;
+    DealtAccess { block, warp, pc, kind, shareable, instructions_before, lines }
 }

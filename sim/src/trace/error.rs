@@ -34,9 +34,7 @@ pub enum TraceError {
         source: io::Error,
     },
     /// A list names a trace file that is not there.
-    #[error(
-        "{file}:{line}: found the name of a missing file `{name}`, expected a trace file in the folder of the list"
-    )]
+    #[error("{file}:{line}: found the name of a missing file `{name}`, expected a trace file in the folder of the list")]
     Missing {
         /// The list file.
         file: String,
@@ -75,27 +73,16 @@ pub(super) struct Fault {
 
 impl Fault {
     pub fn new(found: impl Into<String>, expected: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            found: found.into(),
-            expected: expected.into(),
-        }
+        Self { found: found.into(), expected: expected.into() }
     }
 
     /// `token` stands where `expected` should; `None` is the end of the line.
     pub fn token(token: Option<&[u8]>, expected: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(
-            token.map_or_else(|| "the end of the line".to_owned(), quote),
-            expected,
-        )
+        Self::new(token.map_or_else(|| "the end of the line".to_owned(), quote), expected)
     }
 
     pub fn at(self, file: &str, line: u64) -> TraceError {
-        TraceError::Syntax {
-            file: file.to_owned(),
-            line,
-            found: self.found,
-            expected: self.expected.into_owned(),
-        }
+        TraceError::Syntax { file: file.to_owned(), line, found: self.found, expected: self.expected.into_owned() }
     }
 }
 
@@ -105,11 +92,7 @@ pub(super) fn quote(text: &[u8]) -> String {
     let mut quoted = String::from("`");
     let shown = &text[..text.len().min(LONGEST)];
     for c in String::from_utf8_lossy(shown).chars() {
-        if c.is_control() {
-            quoted.extend(c.escape_default())
-        } else {
-            quoted.push(c)
-        }
+        if c.is_control() { quoted.extend(c.escape_default()) } else { quoted.push(c) }
     }
     quoted.push_str(if text.len() > LONGEST { "…`" } else { "`" });
     quoted

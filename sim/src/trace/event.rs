@@ -29,9 +29,7 @@ impl Dim3 {
 
     /// Number of elements, saturating at `u64::MAX`.
     pub fn count(self) -> u64 {
-        u64::from(self.x)
-            .saturating_mul(u64::from(self.y))
-            .saturating_mul(u64::from(self.z))
+        u64::from(self.x).saturating_mul(u64::from(self.y)).saturating_mul(u64::from(self.z))
     }
 }
 

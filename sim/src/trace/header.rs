@@ -42,23 +42,13 @@ impl Header {
                 None => Err(Fault::new("the end of the file", expected)),
                 Some(line) if line.starts_with(b"#") => {
                     let block_begun = line == b"#BEGIN_TB";
-                    seen.kernel(compression).map(|(kernel, line_info)| {
-                        Some(Self {
-                            kernel,
-                            line_info,
-                            block_begun,
-                        })
-                    })
+                    seen.kernel(compression).map(|(kernel, line_info)| Some(Self { kernel, line_info, block_begun }))
                 }
                 Some([]) => Ok(None),
-                Some(line @ [b'-', setting @ ..]) => {
-                    match setting.iter().position(|&b| b == b'=') {
-                        Some(at) => seen
-                            .set(setting[..at].trim_ascii(), setting[at + 1..].trim_ascii())
-                            .map(|()| None),
-                        None => Err(Fault::token(Some(line), "`-key = value`")),
-                    }
-                }
+                Some(line @ [b'-', setting @ ..]) => match setting.iter().position(|&b| b == b'=') {
+                    Some(at) => seen.set(setting[..at].trim_ascii(), setting[at + 1..].trim_ascii()).map(|()| None),
+                    None => Err(Fault::token(Some(line), "`-key = value`")),
+                },
                 Some(line) => Err(Fault::token(Some(line), expected)),
             };
             match result {
@@ -75,26 +65,17 @@ impl Seen {
         let fault = |expected: &'static str| Fault::token(Some(value), expected);
         match key {
             b"kernel name" => self.name = Some(String::from_utf8_lossy(value).into_owned()),
-            b"kernel id" => {
-                self.id = Some(decimal(value).ok_or_else(|| fault("a decimal kernel id"))?)
-            }
-            b"grid dim" => {
-                self.grid =
-                    Some(size(value).ok_or_else(|| fault("a grid size (x,y,z), each at least 1"))?)
-            }
+            b"kernel id" => self.id = Some(decimal(value).ok_or_else(|| fault("a decimal kernel id"))?),
+            b"grid dim" => self.grid = Some(size(value).ok_or_else(|| fault("a grid size (x,y,z), each at least 1"))?),
             b"block dim" => {
                 let legal = size(value).filter(|size| size.count() <= BLOCK_THREADS);
-                self.block =
-                    Some(legal.ok_or_else(|| fault("a block size (x,y,z) of 1 to 1024 threads"))?);
+                self.block = Some(legal.ok_or_else(|| fault("a block size (x,y,z) of 1 to 1024 threads"))?);
             }
             b"accelsim tracer version" => {
                 let version = decimal(value).filter(|version| VERSIONS.contains(version));
-                self.version =
-                    Some(version.ok_or_else(|| fault("an accelsim tracer version, 1 to 6"))? as u8);
+                self.version = Some(version.ok_or_else(|| fault("an accelsim tracer version, 1 to 6"))? as u8);
             }
-            b"shmem base_addr" => {
-                self.shared_base = Some(hex(value).ok_or_else(|| fault("a hexadecimal address"))?)
-            }
+            b"shmem base_addr" => self.shared_base = Some(hex(value).ok_or_else(|| fault("a hexadecimal address"))?),
             b"local mem base_addr" => {
                 self.local_base = Some(hex(value).ok_or_else(|| fault("a hexadecimal address"))?);
             }
@@ -112,12 +93,7 @@ impl Seen {
 
     fn kernel(&mut self, compression: super::Compression) -> Result<(Kernel, bool), Fault> {
         fn need<T>(value: Option<T>, key: &'static str) -> Result<T, Fault> {
-            value.ok_or_else(|| {
-                Fault::new(
-                    "the end of the head of the trace",
-                    format!("`-{key} = …` before it"),
-                )
-            })
+            value.ok_or_else(|| Fault::new("the end of the head of the trace", format!("`-{key} = …` before it")))
         }
         let kernel = Kernel {
             name: need(self.name.take(), "kernel name")?,
@@ -135,14 +111,8 @@ impl Seen {
 
 /// `x,y,z`, decimal.
 pub(super) fn triple(text: &[u8]) -> Option<Dim3> {
-    let mut parts = text
-        .split(|&b| b == b',')
-        .map(|part| decimal(part.trim_ascii())?.try_into().ok());
-    let found = Dim3 {
-        x: parts.next()??,
-        y: parts.next()??,
-        z: parts.next()??,
-    };
+    let mut parts = text.split(|&b| b == b',').map(|part| decimal(part.trim_ascii())?.try_into().ok());
+    let found = Dim3 { x: parts.next()??, y: parts.next()??, z: parts.next()?? };
     parts.next().is_none().then_some(found)
 }
 
@@ -160,8 +130,5 @@ pub(super) fn value_of<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
 
 /// `line` stands where `expected` should.
 pub(super) fn unexpected(line: Option<&[u8]>, expected: &'static str) -> Fault {
-    Fault::new(
-        line.map_or_else(|| "the end of the file".to_owned(), quote),
-        expected,
-    )
+    Fault::new(line.map_or_else(|| "the end of the file".to_owned(), quote), expected)
 }

@@ -60,10 +60,7 @@ impl TraceInfo {
     ///
     /// # Errors
     /// When the trace is broken or `line_bytes` is not a power of two in 32..=1024.
-    pub fn of(
-        events: impl IntoIterator<Item = Result<Event, TraceError>>,
-        line_bytes: u32,
-    ) -> Result<Self, TraceError> {
+    pub fn of(events: impl IntoIterator<Item = Result<Event, TraceError>>, line_bytes: u32) -> Result<Self, TraceError> {
         Self::with_progress(events, line_bytes, |_| {})
     }
 
@@ -76,12 +73,7 @@ impl TraceInfo {
         line_bytes: u32,
         mut progress: impl FnMut(u64),
     ) -> Result<Self, TraceError> {
-        let mut info = Self {
-            line_bytes,
-            memcpys: 0,
-            memcpy_bytes: 0,
-            kernels: Vec::new(),
-        };
+        let mut info = Self { line_bytes, memcpys: 0, memcpy_bytes: 0, kernels: Vec::new() };
         let mut counter = Counter::new(line_bytes)?;
         let mut read = 0;
         for event in events {
@@ -146,20 +138,13 @@ struct Counter {
 
 impl Counter {
     fn new(line_bytes: u32) -> Result<Self, ParameterError> {
-        Ok(Self {
-            coalescer: Coalescer::new(line_bytes)?,
-            touched: Vec::new(),
-            owners: HashMap::new(),
-        })
+        Ok(Self { coalescer: Coalescer::new(line_bytes)?, touched: Vec::new(), owners: HashMap::new() })
     }
 
     fn count(&mut self, kernel: &mut KernelInfo, event: &Event) {
         match event {
             Event::BlockBegin { .. } => kernel.thread_blocks += 1,
-            Event::BlockEnd {
-                warps,
-                instructions,
-            } => {
+            Event::BlockEnd { warps, instructions } => {
                 kernel.warps += u64::from(*warps);
                 kernel.instructions += instructions;
             }

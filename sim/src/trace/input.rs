@@ -68,8 +68,7 @@ fn decompress(input: Input) -> io::Result<(Input, Compression)> {
     let input: Input = match compression {
         Compression::None => Box::new(input),
         Compression::Xz => {
-            let stream =
-                xz2::stream::Stream::new_stream_decoder(XZ_MEMORY, xz2::stream::CONCATENATED)?;
+            let stream = xz2::stream::Stream::new_stream_decoder(XZ_MEMORY, xz2::stream::CONCATENATED)?;
             Box::new(xz2::bufread::XzDecoder::new_stream(input, stream))
         }
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(input)),
@@ -99,16 +98,9 @@ pub(super) struct Lines {
 impl Lines {
     pub fn new(input: Input, file: String) -> Result<Self, TraceError> {
         match decompress(input) {
-            Ok((input, compression)) => Ok(Self {
-                file,
-                input,
-                compression,
-                buffer: vec![0; BUFFER],
-                start: 0,
-                end: 0,
-                line: 0,
-                finished: false,
-            }),
+            Ok((input, compression)) => {
+                Ok(Self { file, input, compression, buffer: vec![0; BUFFER], start: 0, end: 0, line: 0, finished: false })
+            }
             Err(source) => Err(TraceError::Io { file, source }),
         }
     }
@@ -154,10 +146,7 @@ impl Lines {
                 break (searched, searched);
             }
             if searched > LONGEST_LINE {
-                let fault = Fault::new(
-                    format!("a line of over {LONGEST_LINE} bytes"),
-                    "a line of a trace",
-                );
+                let fault = Fault::new(format!("a line of over {LONGEST_LINE} bytes"), "a line of a trace");
                 return Err(fault.at(&self.file, self.line + 1));
             }
             self.refill()?;
@@ -194,12 +183,7 @@ impl Lines {
         let (file, line, compression) = (self.file.clone(), self.line + 1, self.compression);
         match compression {
             Compression::None => TraceError::Io { file, source },
-            _ => TraceError::Damaged {
-                file,
-                line,
-                compression,
-                source,
-            },
+            _ => TraceError::Damaged { file, line, compression, source },
         }
     }
 }

@@ -67,30 +67,19 @@ pub(super) fn decimal(word: &[u8]) -> Option<u64> {
     }
     word.iter().try_fold(0u64, |value, &b| {
         let digit = b.wrapping_sub(b'0');
-        if digit > 9 {
-            None
-        } else {
-            value.checked_mul(10)?.checked_add(digit.into())
-        }
+        if digit > 9 { None } else { value.checked_mul(10)?.checked_add(digit.into()) }
     })
 }
 
 /// Hexadecimal, with or without `0x`.
 pub(super) fn hex(word: &[u8]) -> Option<u64> {
-    let digits = word
-        .strip_prefix(b"0x")
-        .or_else(|| word.strip_prefix(b"0X"))
-        .unwrap_or(word);
+    let digits = word.strip_prefix(b"0x").or_else(|| word.strip_prefix(b"0X")).unwrap_or(word);
     if digits.is_empty() {
         return None;
     }
     digits.iter().try_fold(0u64, |value, &b| {
         let digit = char::from(b).to_digit(16)?;
-        if value >> 60 != 0 {
-            None
-        } else {
-            Some(value << 4 | u64::from(digit))
-        }
+        if value >> 60 != 0 { None } else { Some(value << 4 | u64::from(digit)) }
     })
 }
 
@@ -115,10 +104,7 @@ fn is_register(word: &[u8]) -> bool {
 
 fn is_opcode(word: &[u8]) -> bool {
     let named = word.first().is_some_and(u8::is_ascii_uppercase);
-    named
-        && word
-            .iter()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_'))
+    named && word.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_'))
 }
 
 /// What the name of an opcode says about its memory access.
@@ -153,13 +139,7 @@ impl Opcode {
             b"LDC" | b"LDCU" | b"ULDC" => (Load, Constant, false),
             _ => return None,
         };
-        let mut found = Self {
-            kind,
-            space,
-            generic,
-            shareable: kind != Atomic,
-            width: 4,
-        };
+        let mut found = Self { kind, space, generic, shareable: kind != Atomic, width: 4 };
         for part in parts {
             match part {
                 b"U8" | b"S8" => found.width = 1,
@@ -198,16 +178,9 @@ impl Grammar<'_> {
         }
         let pc = words.hex("a hexadecimal PC")?;
         let mask = words.hex("a hexadecimal active mask of 32 bits")?;
-        let mask = u32::try_from(mask).map_err(|_| {
-            Fault::new(
-                format!("the active mask {mask:#x}"),
-                "a hexadecimal active mask of 32 bits",
-            )
-        })?;
-        words.registers(
-            "the number of destination registers",
-            "a destination register",
-        )?;
+        let mask =
+            u32::try_from(mask).map_err(|_| Fault::new(format!("the active mask {mask:#x}"), "a hexadecimal active mask of 32 bits"))?;
+        words.registers("the number of destination registers", "a destination register")?;
         let name = words.word("an opcode")?;
         if !is_opcode(name) {
             return Err(Fault::token(Some(name), "an opcode"));
@@ -224,11 +197,7 @@ impl Grammar<'_> {
                 warp: self.warp,
                 pc,
                 kind: opcode.kind,
-                space: if opcode.generic {
-                    self.resolve(mask, &addresses)
-                } else {
-                    opcode.space
-                },
+                space: if opcode.generic { self.resolve(mask, &addresses) } else { opcode.space },
                 shareable: opcode.shareable,
                 width: opcode.width,
                 mask,
@@ -247,9 +216,7 @@ impl Grammar<'_> {
             let word = words.word("thread block and warp (tracer version below 3)")?;
             if decimal(word) != Some(expected.into()) {
                 let warp = self.warp;
-                let expected = format!(
-                    "`{x} {y} {z} {warp}`, the thread block and warp (tracer version below 3)"
-                );
+                let expected = format!("`{x} {y} {z} {warp}`, the thread block and warp (tracer version below 3)");
                 return Err(Fault::token(Some(word), expected));
             }
         }
@@ -257,12 +224,7 @@ impl Grammar<'_> {
     }
 
     /// The address of each active lane. They are only checked when the access has a `width`.
-    fn addresses(
-        &self,
-        words: &mut Words<'_>,
-        mask: u32,
-        width: Option<u8>,
-    ) -> Result<[u64; WARP_SIZE], Fault> {
+    fn addresses(&self, words: &mut Words<'_>, mask: u32, width: Option<u8>) -> Result<[u64; WARP_SIZE], Fault> {
         let mut addresses = [0; WARP_SIZE];
         let mode = words.word("an address mode, 0 to 2")?;
         let mut lanes = (0..WARP_SIZE).filter(|lane| mask >> lane & 1 == 1);
@@ -278,14 +240,10 @@ impl Grammar<'_> {
                 let stride = words.signed("a decimal stride")?;
                 if !is_one_run(mask) {
                     let found = format!("base and stride for the active mask {mask:08x}");
-                    return Err(Fault::new(
-                        found,
-                        "neighbouring active lanes, or address mode 0 or 2",
-                    ));
+                    return Err(Fault::new(found, "neighbouring active lanes, or address mode 0 or 2"));
                 }
                 for (step, lane) in lanes.enumerate() {
-                    addresses[lane] =
-                        self.legal(base, i128::from(stride) * step as i128, lane, width)?;
+                    addresses[lane] = self.legal(base, i128::from(stride) * step as i128, lane, width)?;
                 }
             }
             b"2" => {
@@ -295,8 +253,7 @@ impl Grammar<'_> {
                     addresses[lane] = address;
                 }
                 for lane in lanes {
-                    let delta =
-                        words.signed("a decimal delta for each active lane but the first")?;
+                    let delta = words.signed("a decimal delta for each active lane but the first")?;
                     address = self.legal(address, delta.into(), lane, width)?;
                     addresses[lane] = address;
                 }
@@ -337,9 +294,7 @@ impl Grammar<'_> {
     fn resolve(&self, mask: u32, addresses: &[u64; WARP_SIZE]) -> Space {
         let address = addresses.get(mask.trailing_zeros() as usize);
         let within = |base: Option<u64>| match (base, address) {
-            (Some(base), Some(&address)) => {
-                base != 0 && address >= base && address - base < WINDOW_BYTES
-            }
+            (Some(base), Some(&address)) => base != 0 && address >= base && address - base < WINDOW_BYTES,
             _ => false,
         };
         if within(self.kernel.shared_base) {
@@ -385,9 +340,6 @@ fn finish(words: &mut Words<'_>, version: u8) -> Result<(), Fault> {
     }
     match words.next() {
         None => Ok(()),
-        Some(word) => Err(Fault::new(
-            quote(word),
-            format!("the end of the line (tracer version {version})"),
-        )),
+        Some(word) => Err(Fault::new(quote(word), format!("the end of the line (tracer version {version})"))),
     }
 }

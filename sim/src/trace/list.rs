@@ -30,11 +30,7 @@ pub(super) fn read(lines: &mut Lines, folder: &Path) -> Result<Vec<Entry>, Trace
                 let path = folder.join(name);
                 if !path.is_file() {
                     let name = path.display().to_string().escape_debug().to_string();
-                    return Err(TraceError::Missing {
-                        file: lines.file().to_owned(),
-                        line: lines.line(),
-                        name,
-                    });
+                    return Err(TraceError::Missing { file: lines.file().to_owned(), line: lines.line(), name });
                 }
                 Entry::Trace(path)
             }
@@ -54,16 +50,9 @@ fn classify(line: &[u8]) -> Result<Option<Entry>, Fault> {
     if let Some(copy) = line.strip_prefix(b"MemcpyHtoD") {
         let fault = || Fault::token(Some(line), "`MemcpyHtoD,0xADDRESS,BYTES`");
         let mut fields = copy.split(|&b| b == b',').map(<[u8]>::trim_ascii);
-        let fields = (
-            fields.next(),
-            fields.next().and_then(hex),
-            fields.next().and_then(decimal),
-            fields.next(),
-        );
+        let fields = (fields.next(), fields.next().and_then(hex), fields.next().and_then(decimal), fields.next());
         return match fields {
-            (Some([]), Some(address), Some(bytes), None) => {
-                Ok(Some(Entry::Memcpy { address, bytes }))
-            }
+            (Some([]), Some(address), Some(bytes), None) => Ok(Some(Entry::Memcpy { address, bytes })),
             _ => Err(fault()),
         };
     }
@@ -81,13 +70,7 @@ mod tests {
     #[test]
     fn only_traces_and_copies_count() {
         let copy = classify(b"MemcpyHtoD,0x7fc841527000,1").unwrap();
-        assert_eq!(
-            copy,
-            Some(Entry::Memcpy {
-                address: 0x7fc8_4152_7000,
-                bytes: 1
-            })
-        );
+        assert_eq!(copy, Some(Entry::Memcpy { address: 0x7fc8_4152_7000, bytes: 1 }));
         for (line, is_trace) in [
             ("kernel-1.traceg", true),
             ("kernel-12-ctx_0x5.traceg.xz", true),
@@ -100,12 +83,7 @@ mod tests {
             let expected = is_trace.then(|| Entry::Trace(line.into()));
             assert_eq!(classify(line.as_bytes()).unwrap(), expected, "{line}");
         }
-        for line in [
-            "MemcpyHtoD,0x7g,1",
-            "MemcpyHtoD,0x7f",
-            "MemcpyHtoD,0x7f,1,2",
-            "MemcpyHtoDx,0x7f,1",
-        ] {
+        for line in ["MemcpyHtoD,0x7g,1", "MemcpyHtoD,0x7f", "MemcpyHtoD,0x7f,1,2", "MemcpyHtoDx,0x7f,1"] {
             assert!(classify(line.as_bytes()).is_err(), "{line}");
         }
     }

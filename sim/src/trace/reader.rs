@@ -27,10 +27,7 @@ pub struct TraceOptions {
 impl Default for TraceOptions {
     /// 48 address bits, whole grids only.
     fn default() -> Self {
-        Self {
-            address_bits: 48,
-            partial: false,
-        }
+        Self { address_bits: 48, partial: false }
     }
 }
 
@@ -70,43 +67,27 @@ impl TraceReader {
         let folder = path.parent().unwrap_or(Path::new(""));
         let entries = list::read(&mut lines, folder)?;
         if !entries.iter().any(|entry| matches!(entry, Entry::Trace(_))) {
-            return Err(TraceError::NoTrace {
-                file: lines.file().to_owned(),
-            });
+            return Err(TraceError::NoTrace { file: lines.file().to_owned() });
         }
-        Ok(Self {
-            options,
-            waiting: entries.into(),
-            current: None,
-        })
+        Ok(Self { options, waiting: entries.into(), current: None })
     }
 
     /// Reads a single trace from `input`, called `name` in messages.
     ///
     /// # Errors
     /// When reading fails, the head of the trace is broken or an option is outside its range.
-    pub fn from_reader(
-        input: impl Read + Send + 'static,
-        name: &str,
-        options: TraceOptions,
-    ) -> Result<Self, TraceError> {
+    pub fn from_reader(input: impl Read + Send + 'static, name: &str, options: TraceOptions) -> Result<Self, TraceError> {
         options.check()?;
         let mut lines = Lines::new(Box::new(input), name.to_owned())?;
         if !is_trace(&mut lines)? {
-            return Err(TraceError::NoTrace {
-                file: lines.file().to_owned(),
-            });
+            return Err(TraceError::NoTrace { file: lines.file().to_owned() });
         }
         Self::new(lines, options)
     }
 
     fn new(lines: Lines, options: TraceOptions) -> Result<Self, TraceError> {
         let current = Some(KernelReader::new(lines, &options)?);
-        Ok(Self {
-            options,
-            waiting: VecDeque::new(),
-            current,
-        })
+        Ok(Self { options, waiting: VecDeque::new(), current })
     }
 
     fn step(&mut self) -> Result<Option<Event>, TraceError> {
@@ -206,11 +187,7 @@ type Step = Result<(Place, Option<Event>), Fault>;
 
 impl KernelReader {
     fn new(mut lines: Lines, options: &TraceOptions) -> Result<Self, TraceError> {
-        let Header {
-            kernel,
-            line_info,
-            block_begun,
-        } = Header::read(&mut lines)?;
+        let Header { kernel, line_info, block_begun } = Header::read(&mut lines)?;
         Ok(Self {
             lines,
             kernel: Arc::new(kernel),
@@ -225,11 +202,7 @@ impl KernelReader {
     /// The next event, `None` at the end of the file.
     fn step(&mut self) -> Result<Option<Event>, TraceError> {
         if let Place::Head { block_begun } = self.place {
-            self.place = if block_begun {
-                Place::BlockBegun
-            } else {
-                Place::Outside
-            };
+            self.place = if block_begun { Place::BlockBegun } else { Place::Outside };
             return Ok(Some(Event::KernelBegin(self.kernel.clone())));
         }
         loop {
@@ -259,12 +232,9 @@ impl KernelReader {
                         (Place::Block, Some(Event::BlockBegin { index, coordinates }))
                     }
                 }),
-                Place::Head { .. } | Place::Outside | Place::End => {
-                    between_blocks(line, &self.kernel, self.blocks, self.options.partial)
-                }
+                Place::Head { .. } | Place::Outside | Place::End => between_blocks(line, &self.kernel, self.blocks, self.options.partial),
             };
-            let (place, event) =
-                step.map_err(|fault| fault.at(self.lines.file(), self.lines.line()))?;
+            let (place, event) = step.map_err(|fault| fault.at(self.lines.file(), self.lines.line()))?;
             self.place = place;
             if event.is_some() {
                 return Ok(event);
@@ -284,10 +254,7 @@ fn between_blocks(line: Option<&[u8]>, kernel: &Kernel, blocks: u64, partial: bo
         return Err(Fault::new(found, format!("{all} (grid {grid})")));
     };
     match line {
-        b"#BEGIN_TB" if blocks == all => Err(Fault::new(
-            "one thread block more",
-            format!("{all} (grid {grid})"),
-        )),
+        b"#BEGIN_TB" if blocks == all => Err(Fault::new("one thread block more", format!("{all} (grid {grid})"))),
         b"#BEGIN_TB" => Ok((Place::BlockBegun, None)),
         b"#END_TB" => Err(unexpected(Some(line), "`#BEGIN_TB`")),
         [] | [b'#', ..] => Ok((Place::Outside, None)),
@@ -297,14 +264,7 @@ fn between_blocks(line: Option<&[u8]>, kernel: &Kernel, blocks: u64, partial: bo
 
 impl Block {
     fn new(coordinates: Dim3) -> Self {
-        Self {
-            coordinates,
-            seen: 0,
-            instructions: 0,
-            warp: 0,
-            left: 0,
-            since_access: 0,
-        }
+        Self { coordinates, seen: 0, instructions: 0, warp: 0, left: 0, since_access: 0 }
     }
 
     /// `thread block = x,y,z`, or a blank line before it.
@@ -313,9 +273,7 @@ impl Block {
         if line == Some(b"") {
             return Ok(None);
         }
-        let coordinates = line
-            .and_then(|line| value_of(line, b"thread block"))
-            .and_then(triple);
+        let coordinates = line.and_then(|line| value_of(line, b"thread block")).and_then(triple);
         let coordinates = coordinates.ok_or_else(|| unexpected(line, EXPECTED))?;
         let (Dim3 { x, y, z }, grid) = (coordinates, kernel.grid);
         if x >= grid.x || y >= grid.y || z >= grid.z {
@@ -332,27 +290,15 @@ impl Block {
             Some([]) => return Ok((Place::Block, None)),
             Some(b"#END_TB") => {
                 let (warps, instructions) = (self.seen.count_ones(), self.instructions);
-                return Ok((
-                    Place::Outside,
-                    Some(Event::BlockEnd {
-                        warps,
-                        instructions,
-                    }),
-                ));
+                return Ok((Place::Outside, Some(Event::BlockEnd { warps, instructions })));
             }
             _ => {}
         }
-        let warp = line
-            .and_then(|line| value_of(line, b"warp"))
-            .and_then(decimal);
+        let warp = line.and_then(|line| value_of(line, b"warp")).and_then(decimal);
         let warp = warp.ok_or_else(|| unexpected(line, EXPECTED))?;
         let warps = kernel.warps_per_block();
         let Some(warp) = u32::try_from(warp).ok().filter(|&warp| warp < warps) else {
-            let expected = format!(
-                "0..={} (threads of a block: {})",
-                warps - 1,
-                kernel.block.count()
-            );
+            let expected = format!("0..={} (threads of a block: {})", warps - 1, kernel.block.count());
             return Err(Fault::new(format!("the warp {warp}"), expected));
         };
         if self.seen >> warp & 1 == 1 {
@@ -369,24 +315,14 @@ impl Block {
         if line == Some(b"") {
             return Ok((Place::WarpBegun, None));
         }
-        let count = line
-            .and_then(|line| value_of(line, b"insts"))
-            .and_then(decimal);
+        let count = line.and_then(|line| value_of(line, b"insts")).and_then(decimal);
         self.left = count.ok_or_else(|| unexpected(line, "`insts = n`"))?;
-        Ok((
-            if self.left == 0 {
-                Place::Block
-            } else {
-                Place::Warp
-            },
-            None,
-        ))
+        Ok((if self.left == 0 { Place::Block } else { Place::Warp }, None))
     }
 
     /// An instruction line.
     fn instruction(&mut self, line: Option<&[u8]>, grammar: &Grammar<'_>) -> Step {
-        let structural =
-            |line: &[u8]| line.is_empty() || line[0] == b'#' || line.starts_with(b"warp");
+        let structural = |line: &[u8]| line.is_empty() || line[0] == b'#' || line.starts_with(b"warp");
         let Some(line) = line.filter(|line| !structural(line)) else {
             let expected = format!("{} more instructions of warp {}", self.left, self.warp);
             let found = match line {
@@ -398,11 +334,7 @@ impl Block {
         let access = grammar.parse(line)?;
         self.left -= 1;
         self.instructions += 1;
-        let place = if self.left == 0 {
-            Place::Block
-        } else {
-            Place::Warp
-        };
+        let place = if self.left == 0 { Place::Block } else { Place::Warp };
         match access {
             None => {
                 self.since_access = self.since_access.saturating_add(1);

@@ -33,10 +33,7 @@ pub enum WriteError {
 }
 
 fn impossible(what: impl Into<String>, why: impl Into<String>) -> WriteError {
-    WriteError::Event {
-        what: what.into(),
-        why: why.into(),
-    }
+    WriteError::Event { what: what.into(), why: why.into() }
 }
 
 /// Writes one kernel as text to `out`.
@@ -62,20 +59,14 @@ impl<W: Write> TraceWriter<W> {
         // The reader cuts the blanks of ASCII off either end, and no others.
         let name = kernel.name.as_bytes();
         if name.contains(&b'\n') || name.trim_ascii() != name {
-            return Err(impossible(
-                format!("the kernel name {:?}", kernel.name),
-                "it has a line break or outer blanks",
-            ));
+            return Err(impossible(format!("the kernel name {:?}", kernel.name), "it has a line break or outer blanks"));
         }
         let mut head = format!(
             "-kernel name = {}\n-kernel id = {}\n-grid dim = {}\n-block dim = {}\n-shmem = 0\n-nregs = 32\n\
              -binary version = 80\n-cuda stream id = 0\n",
             kernel.name, kernel.id, kernel.grid, kernel.block
         );
-        for (key, base) in [
-            ("shmem", kernel.shared_base),
-            ("local mem", kernel.local_base),
-        ] {
+        for (key, base) in [("shmem", kernel.shared_base), ("local mem", kernel.local_base)] {
             if let Some(base) = base {
                 let _ = writeln!(head, "-{key} base_addr = {base:#018x}");
             }
@@ -86,13 +77,7 @@ impl<W: Write> TraceWriter<W> {
         );
         out.write_all(head.as_bytes()).map_err(text_error)?;
         let warps_per_block = kernel.warps_per_block();
-        Ok(Self {
-            out,
-            warps_per_block,
-            in_block: false,
-            warps: Vec::new(),
-            done: false,
-        })
+        Ok(Self { out, warps_per_block, in_block: false, warps: Vec::new(), done: false })
     }
 
     /// Writes an event of the kernel, from its first `BlockBegin` to its `KernelEnd`.
@@ -108,10 +93,7 @@ impl<W: Write> TraceWriter<W> {
                 self.out.write_all(text.as_bytes()).map_err(text_error)
             }
             Event::Access(access) if self.in_block => self.access(access),
-            Event::BlockEnd {
-                warps,
-                instructions,
-            } if self.in_block => self.block_end(*warps, *instructions),
+            Event::BlockEnd { warps, instructions } if self.in_block => self.block_end(*warps, *instructions),
             Event::KernelEnd if !self.in_block && !self.done => {
                 self.done = true;
                 Ok(())
@@ -125,11 +107,7 @@ impl<W: Write> TraceWriter<W> {
     /// # Errors
     /// When the kernel did not end.
     pub fn finish(self) -> Result<W, WriteError> {
-        if self.done {
-            Ok(self.out)
-        } else {
-            Err(impossible("the end of the trace", "the kernel did not end"))
-        }
+        if self.done { Ok(self.out) } else { Err(impossible("the end of the trace", "the kernel did not end")) }
     }
 
     fn access(&mut self, access: &WarpAccess) -> Result<(), WriteError> {
@@ -140,10 +118,7 @@ impl<W: Write> TraceWriter<W> {
         }
         if self.warps.last().is_none_or(|(last, ..)| *last != number) {
             if self.warps.iter().any(|(other, ..)| *other == number) {
-                return Err(impossible(
-                    format!("warp {number}"),
-                    "its accesses are not together",
-                ));
+                return Err(impossible(format!("warp {number}"), "its accesses are not together"));
             }
             self.warps.push((number, 0, String::new()));
         }
@@ -158,18 +133,12 @@ impl<W: Write> TraceWriter<W> {
     fn block_end(&mut self, warps: u32, instructions: u64) -> Result<(), WriteError> {
         let missing = u64::from(warps).checked_sub(self.warps.len() as u64);
         let Some(missing) = missing.filter(|_| warps <= self.warps_per_block) else {
-            let why = format!(
-                "its accesses are of {} warps, of {}",
-                self.warps.len(),
-                self.warps_per_block
-            );
+            let why = format!("its accesses are of {} warps, of {}", self.warps.len(), self.warps_per_block);
             return Err(impossible(format!("a thread block of {warps} warps"), why));
         };
         for _ in 0..missing {
-            let unused =
-                (0..self.warps_per_block).find(|n| self.warps.iter().all(|(other, ..)| other != n));
-            self.warps
-                .extend(unused.map(|number| (number, 0, String::new())));
+            let unused = (0..self.warps_per_block).find(|n| self.warps.iter().all(|(other, ..)| other != n));
+            self.warps.extend(unused.map(|number| (number, 0, String::new())));
         }
         let written: u64 = self.warps.iter().map(|(_, count, _)| count).sum();
         match (self.warps.last_mut(), instructions.checked_sub(written)) {
@@ -180,10 +149,7 @@ impl<W: Write> TraceWriter<W> {
             }
             _ => {
                 let why = format!("its warps have {written}");
-                return Err(impossible(
-                    format!("a thread block of {instructions} instructions"),
-                    why,
-                ));
+                return Err(impossible(format!("a thread block of {instructions} instructions"), why));
             }
         }
         for (number, count, text) in self.warps.drain(..) {
@@ -198,10 +164,7 @@ impl<W: Write> TraceWriter<W> {
 }
 
 fn text_error(source: io::Error) -> WriteError {
-    WriteError::Io {
-        file: "trace".to_owned(),
-        source,
-    }
+    WriteError::Io { file: "trace".to_owned(), source }
 }
 
 /// Instructions of which nothing is known but that they do not access memory.
@@ -241,10 +204,7 @@ fn instruction(text: &mut String, access: &WarpAccess) -> Result<(), WriteError>
         16 => ".128",
         32 => ".256",
         _ => {
-            return Err(impossible(
-                describe(),
-                "legal widths are 1, 2, 4, 8, 16, 32",
-            ));
+            return Err(impossible(describe(), "legal widths are 1, 2, 4, 8, 16, 32"));
         }
     };
     let strong = match (access.kind, access.shareable) {
@@ -257,10 +217,7 @@ fn instruction(text: &mut String, access: &WarpAccess) -> Result<(), WriteError>
     let WarpAccess { pc, mask, .. } = *access;
     let (destinations, sources) = registers;
     let bytes = access.width;
-    let _ = write!(
-        text,
-        "{pc:04x} {mask:08x} {destinations} {name}{width}{strong} {sources} {bytes} "
-    );
+    let _ = write!(text, "{pc:04x} {mask:08x} {destinations} {name}{width}{strong} {sources} {bytes} ");
     addresses(text, access);
     text.push_str("0 \n");
     Ok(())
@@ -273,9 +230,7 @@ fn addresses(text: &mut String, access: &WarpAccess) {
         text.push_str("1 0x0 0 ");
         return;
     };
-    let differences = lanes
-        .windows(2)
-        .map(|pair| i64::try_from(i128::from(pair[1].1) - i128::from(pair[0].1)));
+    let differences = lanes.windows(2).map(|pair| i64::try_from(i128::from(pair[1].1) - i128::from(pair[0].1)));
     let Ok(differences) = differences.collect::<Result<Vec<i64>, _>>() else {
         text.push_str("0 ");
         lanes.iter().for_each(|(_, address)| {
@@ -283,13 +238,9 @@ fn addresses(text: &mut String, access: &WarpAccess) {
         });
         return;
     };
-    let together = lanes
-        .last()
-        .is_some_and(|(last, _)| last - first == rest.len());
+    let together = lanes.last().is_some_and(|(last, _)| last - first == rest.len());
     match differences.first() {
-        Some(stride)
-            if together && differences.iter().all(|d| d == stride) && !overflows(*stride) =>
-        {
+        Some(stride) if together && differences.iter().all(|d| d == stride) && !overflows(*stride) => {
             let _ = write!(text, "1 {base:#x} {stride} ");
         }
         _ => {
@@ -317,17 +268,12 @@ enum Output {
 impl Output {
     fn create(path: &Path) -> io::Result<Self> {
         let file = BufWriter::new(File::create(path)?);
-        Ok(
-            match path.extension().and_then(|extension| extension.to_str()) {
-                Some("xz") => Self::Xz(xz2::write::XzEncoder::new(file, 2)),
-                Some("gz") => Self::Gzip(flate2::write::GzEncoder::new(
-                    file,
-                    flate2::Compression::default(),
-                )),
-                Some("zst") => Self::Zstd(zstd::Encoder::new(file, 3)?),
-                _ => Self::Plain(file),
-            },
-        )
+        Ok(match path.extension().and_then(|extension| extension.to_str()) {
+            Some("xz") => Self::Xz(xz2::write::XzEncoder::new(file, 2)),
+            Some("gz") => Self::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
+            Some("zst") => Self::Zstd(zstd::Encoder::new(file, 3)?),
+            _ => Self::Plain(file),
+        })
     }
 
     fn finish(self) -> io::Result<()> {
@@ -366,19 +312,13 @@ impl Write for Output {
 ///
 /// # Errors
 /// When there is not exactly one kernel, an event cannot be written or read, or the file system refuses.
-pub fn write_file(
-    path: &Path,
-    events: impl IntoIterator<Item = Result<Event, TraceError>>,
-) -> Result<(), WriteError> {
+pub fn write_file(path: &Path, events: impl IntoIterator<Item = Result<Event, TraceError>>) -> Result<(), WriteError> {
     let mut events = events.into_iter();
     let mut written = false;
     while let Some(event) = events.next().transpose()? {
         match event {
             Event::KernelBegin(_) if written => {
-                return Err(impossible(
-                    "a second kernel",
-                    "a trace file holds one; write a folder",
-                ));
+                return Err(impossible("a second kernel", "a trace file holds one; write a folder"));
             }
             Event::KernelBegin(kernel) => {
                 write_kernel(path, &kernel, &mut events)?;
@@ -388,11 +328,7 @@ pub fn write_file(
             other => return Err(impossible(format!("{other:?}"), "it comes out of order")),
         }
     }
-    if written {
-        Ok(())
-    } else {
-        Err(impossible("a trace", "there is no kernel"))
-    }
+    if written { Ok(()) } else { Err(impossible("a trace", "there is no kernel")) }
 }
 
 /// Writes a trace of any number of kernels to `folder`, which is made when it is not there: a `kernelslist.g`, and a file
@@ -405,10 +341,7 @@ pub fn write_folder(
     events: impl IntoIterator<Item = Result<Event, TraceError>>,
     compression: Compression,
 ) -> Result<PathBuf, WriteError> {
-    let io_error = |path: &Path, source| WriteError::Io {
-        file: path.display().to_string(),
-        source,
-    };
+    let io_error = |path: &Path, source| WriteError::Io { file: path.display().to_string(), source };
     fs::create_dir_all(folder).map_err(|source| io_error(folder, source))?;
     let extension = match compression {
         Compression::None => "",
@@ -442,34 +375,20 @@ pub fn write_folder(
 }
 
 /// Writes the rest of a kernel's events, up to and including its end.
-fn write_kernel(
-    path: &Path,
-    kernel: &Kernel,
-    events: &mut impl Iterator<Item = Result<Event, TraceError>>,
-) -> Result<(), WriteError> {
+fn write_kernel(path: &Path, kernel: &Kernel, events: &mut impl Iterator<Item = Result<Event, TraceError>>) -> Result<(), WriteError> {
     let named = |error| match error {
-        WriteError::Io { source, .. } => WriteError::Io {
-            file: path.display().to_string(),
-            source,
-        },
+        WriteError::Io { source, .. } => WriteError::Io { file: path.display().to_string(), source },
         other => other,
     };
     let out = Output::create(path).map_err(text_error).map_err(named)?;
     // The encoders are slow when fed in small pieces.
-    let mut writer =
-        TraceWriter::new(BufWriter::with_capacity(64 << 10, out), kernel).map_err(named)?;
+    let mut writer = TraceWriter::new(BufWriter::with_capacity(64 << 10, out), kernel).map_err(named)?;
     while let Some(event) = events.next().transpose()? {
         writer.event(&event).map_err(named)?;
         if event == Event::KernelEnd {
             break;
         }
     }
-    let out = writer
-        .finish()
-        .map_err(named)?
-        .into_inner()
-        .map_err(IntoInnerError::into_error);
-    out.and_then(Output::finish)
-        .map_err(text_error)
-        .map_err(named)
+    let out = writer.finish().map_err(named)?.into_inner().map_err(IntoInnerError::into_error);
+    out.and_then(Output::finish).map_err(text_error).map_err(named)
 }

@@ -51,13 +51,7 @@ pub(super) fn random(seed: u64, kernel: usize, block: u64, warp: u32) -> ChaCha8
 }
 
 /// An access whose lane `i` goes to `address(i)`; lanes for which it gives `None` are inactive.
-pub(super) fn access(
-    warp: u32,
-    pc: u64,
-    kind: AccessKind,
-    width: u8,
-    address: impl FnMut(usize) -> Option<u64>,
-) -> WarpAccess {
+pub(super) fn access(warp: u32, pc: u64, kind: AccessKind, width: u8, address: impl FnMut(usize) -> Option<u64>) -> WarpAccess {
     let lanes: [Option<u64>; WARP_SIZE] = std::array::from_fn(address);
     let active = |mask: u32, lane: usize| mask | u32::from(lanes[lane].is_some()) << lane;
     WarpAccess {
@@ -74,16 +68,8 @@ pub(super) fn access(
 }
 
 /// An access of the whole warp to consecutive elements from `address`.
-pub(super) fn consecutive(
-    warp: u32,
-    pc: u64,
-    kind: AccessKind,
-    width: u8,
-    address: u64,
-) -> WarpAccess {
-    access(warp, pc, kind, width, |lane| {
-        Some(address + lane as u64 * u64::from(width))
-    })
+pub(super) fn consecutive(warp: u32, pc: u64, kind: AccessKind, width: u8, address: u64) -> WarpAccess {
+    access(warp, pc, kind, width, |lane| Some(address + lane as u64 * u64::from(width)))
 }
 
 impl WarpAccess {

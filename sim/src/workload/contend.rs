@@ -36,23 +36,12 @@ impl Contend {
         let same = memory.array(lines * line);
         let far = lines.div_ceil(GROUP).next_multiple_of(1024);
         let own = memory.array(GROUP * u64::from(sms) * far * line);
-        Self {
-            sms,
-            accesses,
-            seed: parameters.seed,
-            line,
-            same,
-            own,
-            far,
-            hot: memory.array(HOT * line),
-        }
+        Self { sms, accesses, seed: parameters.seed, line, same, own, far, hot: memory.array(HOT * line) }
     }
 
     /// Lane 0 alone accesses line `number` of the array at `base`.
     fn one(&self, warp: u32, pc: u64, kind: AccessKind, base: u64, number: u64) -> WarpAccess {
-        access(warp, pc, kind, 4, |lane| {
-            (lane == 0).then_some(base + number * self.line)
-        })
+        access(warp, pc, kind, 4, |lane| (lane == 0).then_some(base + number * self.line))
     }
 
     /// An access of the third kernel: half plain loads, the rest stores, atomics and volatile loads.
@@ -63,26 +52,15 @@ impl Contend {
             0..4 => one(0x20, AccessKind::Load),
             4 | 5 => one(0x30, AccessKind::Store),
             6 => one(0x40, AccessKind::Atomic),
-            _ => WarpAccess {
-                shareable: false,
-                ..one(0x50, AccessKind::Load)
-            },
+            _ => WarpAccess { shareable: false, ..one(0x50, AccessKind::Load) },
         }
     }
 }
 
 impl Plan for Contend {
     fn kernels(&self) -> Vec<Shape> {
-        let shape = |name| Shape {
-            name,
-            grid: Dim3::linear(self.sms),
-            block: Dim3::linear(WARPS * 32),
-        };
-        vec![
-            shape("contend_same"),
-            shape("contend_own"),
-            shape("contend_mixed"),
-        ]
+        let shape = |name| Shape { name, grid: Dim3::linear(self.sms), block: Dim3::linear(WARPS * 32) };
+        vec![shape("contend_same"), shape("contend_own"), shape("contend_mixed")]
     }
 
     fn block(&self, kernel: usize, index: u64) -> Vec<WarpAccess> {
@@ -94,8 +72,7 @@ impl Plan for Contend {
                 accesses.push(match kernel {
                     0 => self.one(warp, 0x0, AccessKind::Load, self.same, number),
                     1 => {
-                        let number = (number % GROUP * u64::from(self.sms) + index) * self.far
-                            + number / GROUP;
+                        let number = (number % GROUP * u64::from(self.sms) + index) * self.far + number / GROUP;
                         self.one(warp, 0x10, AccessKind::Load, self.own, number)
                     }
                     _ => self.mixed(warp, &mut random),

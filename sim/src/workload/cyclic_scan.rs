@@ -28,23 +28,14 @@ impl CyclicScan {
         let sms = u64::from(parameters.sms);
         let mut phases: Vec<u64> = (0..sms).map(|worker| worker * lines / sms).collect();
         phases.shuffle(&mut random(parameters.seed, 0, 0, 0));
-        Self {
-            lines,
-            line,
-            ring: Memory::new(parameters.base).array(lines * line),
-            phases,
-        }
+        Self { lines, line, ring: Memory::new(parameters.base).array(lines * line), phases }
     }
 }
 
 impl Plan for CyclicScan {
     fn kernels(&self) -> Vec<Shape> {
         let grid = Dim3::linear(self.phases.len() as u32);
-        vec![Shape {
-            name: "cyclic_scan",
-            grid,
-            block: Dim3::linear(WARPS * 32),
-        }]
+        vec![Shape { name: "cyclic_scan", grid, block: Dim3::linear(WARPS * 32) }]
     }
 
     fn block(&self, _kernel: usize, index: u64) -> Vec<WarpAccess> {

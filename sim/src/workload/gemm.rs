@@ -28,31 +28,15 @@ impl Gemm {
         let side = u64::from(tiles) * TILE;
         let mut memory = Memory::new(parameters.base);
         let mut matrix = || memory.array(side * side * ELEMENT);
-        Self {
-            tiles,
-            a: matrix(),
-            b: matrix(),
-            c: matrix(),
-        }
+        Self { tiles, a: matrix(), b: matrix(), c: matrix() }
     }
 
     /// The two rows that `warp` has of the tile in row `row` and column `column` (of tiles) of a matrix.
-    fn tile(
-        &self,
-        warp: u32,
-        pc: u64,
-        kind: AccessKind,
-        matrix: u64,
-        row: u64,
-        column: u64,
-    ) -> WarpAccess {
+    fn tile(&self, warp: u32, pc: u64, kind: AccessKind, matrix: u64, row: u64, column: u64) -> WarpAccess {
         let side = u64::from(self.tiles) * TILE;
         access(warp, pc, kind, ELEMENT as u8, |lane| {
             let lane = lane as u64;
-            let (y, x) = (
-                row * TILE + u64::from(warp) * 2 + lane / TILE,
-                column * TILE + lane % TILE,
-            );
+            let (y, x) = (row * TILE + u64::from(warp) * 2 + lane / TILE, column * TILE + lane % TILE);
             Some(matrix + (y * side + x) * ELEMENT)
         })
     }
@@ -60,20 +44,8 @@ impl Gemm {
 
 impl Plan for Gemm {
     fn kernels(&self) -> Vec<Shape> {
-        let grid = Dim3 {
-            x: self.tiles,
-            y: self.tiles,
-            z: 1,
-        };
-        vec![Shape {
-            name: "gemm",
-            grid,
-            block: Dim3 {
-                x: TILE as u32,
-                y: TILE as u32,
-                z: 1,
-            },
-        }]
+        let grid = Dim3 { x: self.tiles, y: self.tiles, z: 1 };
+        vec![Shape { name: "gemm", grid, block: Dim3 { x: TILE as u32, y: TILE as u32, z: 1 } }]
     }
 
     fn block(&self, _kernel: usize, index: u64) -> Vec<WarpAccess> {
@@ -83,16 +55,10 @@ impl Plan for Gemm {
         for warp in 0..WARPS {
             for k in 0..tiles {
                 // Before: shared memory and multiplications of the previous tile.
-                accesses.push(
-                    self.tile(warp, 0x100, AccessKind::Load, self.a, row, k)
-                        .after(50),
-                );
+                accesses.push(self.tile(warp, 0x100, AccessKind::Load, self.a, row, k).after(50));
                 accesses.push(self.tile(warp, 0x110, AccessKind::Load, self.b, k, column));
             }
-            accesses.push(
-                self.tile(warp, 0x400, AccessKind::Store, self.c, row, column)
-                    .after(50),
-            );
+            accesses.push(self.tile(warp, 0x400, AccessKind::Store, self.c, row, column).after(50));
         }
         accesses
     }

@@ -51,45 +51,30 @@ impl GraphWalk {
 
 impl Plan for GraphWalk {
     fn kernels(&self) -> Vec<Shape> {
-        vec![Shape {
-            name: "graph_walk",
-            grid: Dim3::linear(self.blocks),
-            block: Dim3::linear(WARPS * 32),
-        }]
+        vec![Shape { name: "graph_walk", grid: Dim3::linear(self.blocks), block: Dim3::linear(WARPS * 32) }]
     }
 
     fn block(&self, _kernel: usize, index: u64) -> Vec<WarpAccess> {
         let mut accesses = Vec::new();
         for warp in 0..WARPS {
             let choice = |lane: usize, step: u64| {
-                let walker =
-                    (index * u64::from(WARPS) + u64::from(warp)) * WARP_SIZE as u64 + lane as u64;
+                let walker = (index * u64::from(WARPS) + u64::from(warp)) * WARP_SIZE as u64 + lane as u64;
                 mix(mix(!self.seed) ^ (walker * (STEPS + 1) + step))
             };
-            let mut at: [u64; WARP_SIZE] =
-                std::array::from_fn(|lane| choice(lane, 0) % self.vertices);
+            let mut at: [u64; WARP_SIZE] = std::array::from_fn(|lane| choice(lane, 0) % self.vertices);
             for step in 1..=STEPS {
                 let mut go = |pc, kind, width, before, address: &dyn Fn(usize) -> Option<u64>| {
                     accesses.push(access(warp, pc, kind, width, address).after(before));
                 };
-                go(0x60, AccessKind::Load, 4, 6, &|lane| {
-                    Some(self.rows + at[lane] * 4)
-                });
+                go(0x60, AccessKind::Load, 4, 6, &|lane| Some(self.rows + at[lane] * 4));
                 let edge = at.map(|vertex| vertex * DEGREE);
-                let edge: [u64; WARP_SIZE] =
-                    std::array::from_fn(|lane| edge[lane] + choice(lane, step) % DEGREE);
-                go(0xa0, AccessKind::Load, 4, 3, &|lane| {
-                    Some(self.edges + edge[lane] * 4)
-                });
+                let edge: [u64; WARP_SIZE] = std::array::from_fn(|lane| edge[lane] + choice(lane, step) % DEGREE);
+                go(0xa0, AccessKind::Load, 4, 3, &|lane| Some(self.edges + edge[lane] * 4));
                 at = edge.map(|edge| self.target(edge));
-                go(0xd0, AccessKind::Load, 1, 2, &|lane| {
-                    Some(self.visited + at[lane])
-                });
+                go(0xd0, AccessKind::Load, 1, 2, &|lane| Some(self.visited + at[lane]));
                 // A quarter of the vertices is new and gets marked.
                 let new = |lane: usize| choice(lane, step) >> 62 == 0;
-                go(0xf0, AccessKind::Store, 1, 1, &|lane| {
-                    new(lane).then_some(self.visited + at[lane])
-                });
+                go(0xf0, AccessKind::Store, 1, 1, &|lane| new(lane).then_some(self.visited + at[lane]));
             }
         }
         accesses

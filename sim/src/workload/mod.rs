@@ -60,14 +60,7 @@ pub enum Workload {
 
 impl Workload {
     /// All workloads, in the order in which they are listed.
-    pub const ALL: [Self; 6] = [
-        Self::VectorAdd,
-        Self::Gemm,
-        Self::Stencil2d,
-        Self::CyclicScan,
-        Self::GraphWalk,
-        Self::Contend,
-    ];
+    pub const ALL: [Self; 6] = [Self::VectorAdd, Self::Gemm, Self::Stencil2d, Self::CyclicScan, Self::GraphWalk, Self::Contend];
 
     /// The name in configurations and on the command line.
     pub fn name(self) -> &'static str {
@@ -86,13 +79,10 @@ impl Workload {
     /// # Errors
     /// When there is none; the message lists the names.
     pub fn by_name(name: &str) -> Result<Self, ParameterError> {
-        Self::ALL
-            .into_iter()
-            .find(|workload| workload.name() == name)
-            .ok_or_else(|| {
-                let names: Vec<_> = Self::ALL.iter().map(|workload| workload.name()).collect();
-                ParameterError::new("workload", name, format!("one of {}", names.join(", ")))
-            })
+        Self::ALL.into_iter().find(|workload| workload.name() == name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|workload| workload.name()).collect();
+            ParameterError::new("workload", name, format!("one of {}", names.join(", ")))
+        })
     }
 
     /// The events of the workload.
@@ -137,13 +127,7 @@ pub struct WorkloadParameters {
 impl Default for WorkloadParameters {
     /// 64 SMs, scale 1, seed 1, 128-byte lines, arrays from 0x7f0000000000 (as high as those of real traces).
     fn default() -> Self {
-        Self {
-            sms: 64,
-            scale: 1.0,
-            seed: 1,
-            line_bytes: 128,
-            base: 0x7f00_0000_0000,
-        }
+        Self { sms: 64, scale: 1.0, seed: 1, line_bytes: 128, base: 0x7f00_0000_0000 }
     }
 }
 
@@ -157,11 +141,7 @@ impl WorkloadParameters {
         }
         crate::parameter::line_shift(self.line_bytes)?;
         if !self.base.is_multiple_of(4096) || self.base >> 62 != 0 {
-            return Err(ParameterError::new(
-                "base",
-                format!("{:#x}", self.base),
-                "a multiple of 4096 below 2^62",
-            ));
+            return Err(ParameterError::new("base", format!("{:#x}", self.base), "a multiple of 4096 below 2^62"));
         }
         Ok(())
     }
@@ -183,28 +163,14 @@ pub struct WorkloadEvents {
 /// What comes next.
 enum Place {
     KernelBegin,
-    BlockBegin {
-        shape: Shape,
-        index: u64,
-    },
-    Access {
-        shape: Shape,
-        index: u64,
-        rest: std::vec::IntoIter<WarpAccess>,
-        warps: u32,
-        instructions: u64,
-    },
+    BlockBegin { shape: Shape, index: u64 },
+    Access { shape: Shape, index: u64, rest: std::vec::IntoIter<WarpAccess>, warps: u32, instructions: u64 },
 }
 
 impl WorkloadEvents {
     fn new(plan: Box<dyn Plan>) -> Self {
         let kernels = plan.kernels().into_iter();
-        Self {
-            plan,
-            kernels,
-            kernel: 0,
-            place: Place::KernelBegin,
-        }
+        Self { plan, kernels, kernel: 0, place: Place::KernelBegin }
     }
 }
 
@@ -226,72 +192,22 @@ impl Iterator for WorkloadEvents {
                     tracer_version: 5,
                     compression: Compression::None,
                 };
-                (
-                    Event::KernelBegin(Arc::new(kernel)),
-                    Place::BlockBegin { shape, index: 0 },
-                )
+                (Event::KernelBegin(Arc::new(kernel)), Place::BlockBegin { shape, index: 0 })
             }
-            Place::BlockBegin { shape, index } if index == shape.grid.count() => {
-                (Event::KernelEnd, Place::KernelBegin)
-            }
+            Place::BlockBegin { shape, index } if index == shape.grid.count() => (Event::KernelEnd, Place::KernelBegin),
             Place::BlockBegin { shape, index } => {
                 let accesses = self.plan.block(self.kernel - 1, index);
-                let instructions = accesses
-                    .iter()
-                    .map(|a| 1 + u64::from(a.instructions_before))
-                    .sum();
+                let instructions = accesses.iter().map(|a| 1 + u64::from(a.instructions_before)).sum();
                 let warps = shape.block.count().div_ceil(32) as u32;
                 let (width, height) = (u64::from(shape.grid.x), u64::from(shape.grid.y));
-                let at = [
-                    index % width,
-                    index / width % height,
-                    index / width / height,
-                ]
-                .map(|at| at as u32);
-                let coordinates = Dim3 {
-                    x: at[0],
-                    y: at[1],
-                    z: at[2],
-                };
+                let at = [index % width, index / width % height, index / width / height].map(|at| at as u32);
+                let coordinates = Dim3 { x: at[0], y: at[1], z: at[2] };
                 let rest = accesses.into_iter();
-                (
-                    Event::BlockBegin { index, coordinates },
-                    Place::Access {
-                        shape,
-                        index,
-                        rest,
-                        warps,
-                        instructions,
-                    },
-                )
+                (Event::BlockBegin { index, coordinates }, Place::Access { shape, index, rest, warps, instructions })
             }
-            Place::Access {
-                shape,
-                index,
-                mut rest,
-                warps,
-                instructions,
-            } => match rest.next() {
-                Some(access) => (
-                    Event::Access(access),
-                    Place::Access {
-                        shape,
-                        index,
-                        rest,
-                        warps,
-                        instructions,
-                    },
-                ),
-                None => (
-                    Event::BlockEnd {
-                        warps,
-                        instructions,
-                    },
-                    Place::BlockBegin {
-                        shape,
-                        index: index + 1,
-                    },
-                ),
+            Place::Access { shape, index, mut rest, warps, instructions } => match rest.next() {
+                Some(access) => (Event::Access(access), Place::Access { shape, index, rest, warps, instructions }),
+                None => (Event::BlockEnd { warps, instructions }, Place::BlockBegin { shape, index: index + 1 }),
             },
         };
         self.place = place;

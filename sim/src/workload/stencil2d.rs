@@ -24,38 +24,19 @@ impl Stencil2d {
     pub fn new(parameters: &WorkloadParameters) -> Self {
         let blocks = parameters.scaled(BLOCKS_PER_SM * parameters.sms);
         let y = f64::from(blocks).sqrt().ceil() as u32;
-        let grid = Dim3 {
-            x: blocks.div_ceil(y),
-            y,
-            z: 1,
-        };
+        let grid = Dim3 { x: blocks.div_ceil(y), y, z: 1 };
         let pitch = (u64::from(grid.x) + 2) * WIDTH;
         let rows = u64::from(grid.y) * HEIGHT + 2;
         let mut memory = Memory::new(parameters.base);
         let mut plane = || memory.array(pitch * rows * ELEMENT);
-        Self {
-            grid,
-            pitch,
-            planes: [plane(), plane()],
-        }
+        Self { grid, pitch, planes: [plane(), plane()] }
     }
 }
 
 impl Plan for Stencil2d {
     fn kernels(&self) -> Vec<Shape> {
-        let block = Dim3 {
-            x: WIDTH as u32,
-            y: HEIGHT as u32,
-            z: 1,
-        };
-        vec![
-            Shape {
-                name: "stencil2d",
-                grid: self.grid,
-                block
-            };
-            2
-        ]
+        let block = Dim3 { x: WIDTH as u32, y: HEIGHT as u32, z: 1 };
+        vec![Shape { name: "stencil2d", grid: self.grid, block }; 2]
     }
 
     fn block(&self, kernel: usize, index: u64) -> Vec<WarpAccess> {
@@ -67,26 +48,13 @@ impl Plan for Stencil2d {
             let center = (row * self.pitch + (index % columns + 1) * WIDTH) * ELEMENT;
             let mut go = |pc, kind, plane, offset, before| {
                 let address = plane + offset;
-                accesses
-                    .push(consecutive(warp as u32, pc, kind, ELEMENT as u8, address).after(before));
+                accesses.push(consecutive(warp as u32, pc, kind, ELEMENT as u8, address).after(before));
             };
             go(0x80, AccessKind::Load, from, center, 8);
             go(0x90, AccessKind::Load, from, center - ELEMENT, 0);
             go(0xa0, AccessKind::Load, from, center + ELEMENT, 0);
-            go(
-                0xb0,
-                AccessKind::Load,
-                from,
-                center - self.pitch * ELEMENT,
-                0,
-            );
-            go(
-                0xc0,
-                AccessKind::Load,
-                from,
-                center + self.pitch * ELEMENT,
-                0,
-            );
+            go(0xb0, AccessKind::Load, from, center - self.pitch * ELEMENT, 0);
+            go(0xc0, AccessKind::Load, from, center + self.pitch * ELEMENT, 0);
             go(0x120, AccessKind::Store, to, center, 5);
         }
         accesses

@@ -23,22 +23,13 @@ impl VectorAdd {
         let blocks = parameters.scaled(BLOCKS_PER_SM * parameters.sms);
         let bytes = u64::from(blocks) * u64::from(WARPS) * WARP_BYTES;
         let mut memory = Memory::new(parameters.base);
-        Self {
-            blocks,
-            a: memory.array(bytes),
-            b: memory.array(bytes),
-            c: memory.array(bytes),
-        }
+        Self { blocks, a: memory.array(bytes), b: memory.array(bytes), c: memory.array(bytes) }
     }
 }
 
 impl Plan for VectorAdd {
     fn kernels(&self) -> Vec<Shape> {
-        vec![Shape {
-            name: "vector_add",
-            grid: Dim3::linear(self.blocks),
-            block: Dim3::linear(WARPS * 32),
-        }]
+        vec![Shape { name: "vector_add", grid: Dim3::linear(self.blocks), block: Dim3::linear(WARPS * 32) }]
     }
 
     fn block(&self, _kernel: usize, index: u64) -> Vec<WarpAccess> {
@@ -46,13 +37,7 @@ impl Plan for VectorAdd {
         for warp in 0..WARPS {
             let offset = (index * u64::from(WARPS) + u64::from(warp)) * WARP_BYTES;
             accesses.push(consecutive(warp, 0xa0, AccessKind::Load, 4, self.a + offset).after(10));
-            accesses.push(consecutive(
-                warp,
-                0xb0,
-                AccessKind::Load,
-                4,
-                self.b + offset,
-            ));
+            accesses.push(consecutive(warp, 0xb0, AccessKind::Load, 4, self.b + offset));
             accesses.push(consecutive(warp, 0xf0, AccessKind::Store, 4, self.c + offset).after(3));
         }
         accesses

@@ -12,10 +12,7 @@ pub fn real_trace(name: &str) -> Option<PathBuf> {
         Some(data) => Some(PathBuf::from(data).join("traces").join(name)),
         None => {
             // Not `eprintln!`: the test harness hides what passing tests print.
-            let _ = writeln!(
-                std::io::stderr(),
-                "SKIPPED: L1FORGE_DATA is not set, the real trace `{name}` is not tested"
-            );
+            let _ = writeln!(std::io::stderr(), "SKIPPED: L1FORGE_DATA is not set, the real trace `{name}` is not tested");
             None
         }
     }
@@ -33,21 +30,14 @@ pub fn trace(version: u8, body: &str) -> String {
 /// A trace whose only warp has the instructions `lines`; the first instruction is in line 18.
 pub fn with_instructions(version: u8, lines: &[&str]) -> String {
     let instructions = lines.join("\n");
-    let body = format!(
-        "#BEGIN_TB\n\nthread block = 0,0,0\n\nwarp = 1\ninsts = {}\n{instructions}\n\n#END_TB\n",
-        lines.len()
-    );
+    let body = format!("#BEGIN_TB\n\nthread block = 0,0,0\n\nwarp = 1\ninsts = {}\n{instructions}\n\n#END_TB\n", lines.len());
     trace(version, &body)
 }
 
 /// A valid trace of two thread blocks, four instructions, two of them accesses.
 pub fn sample(version: u8) -> String {
     let prefix = |warp: u32| {
-        if version < 3 {
-            format!("0 0 0 {warp} ")
-        } else {
-            String::new()
-        }
+        if version < 3 { format!("0 0 0 {warp} ") } else { String::new() }
     };
     let end = match version {
         5 => "0 ",
@@ -76,10 +66,7 @@ pub fn try_read(text: impl Into<Vec<u8>>) -> Result<Vec<Event>, TraceError> {
 
 /// The events of the trace `text`, which need not have all thread blocks of its grid.
 pub fn try_partial(text: &str) -> Result<Vec<Event>, TraceError> {
-    let options = TraceOptions {
-        partial: true,
-        ..TraceOptions::default()
-    };
+    let options = TraceOptions { partial: true, ..TraceOptions::default() };
     TraceReader::from_reader(Cursor::new(text.to_owned()), "t.traceg", options)?.collect()
 }
 

@@ -95,7 +95,7 @@ pub(super) fn driver(name: &str, c: &Config, seed: u64) -> Box<dyn Driver> {
                 _ => Profile::random(),
             };
             let lines = c.l1_bytes / c.line_bytes;
-            let pool = (0..u64::from(lines).min(400) + 40).map(|x| x * 7919 % 100_003 & (u64::MAX >> (64 - c.tag_bits()))).collect();
+            let pool = (0..u64::from(lines).min(400) + 40).map(|x| (x * 7919 % 100_003) & (u64::MAX >> (64 - c.tag_bits()))).collect();
             Box::new(Top(Environment::new(c, profile, Box::new(random(pool, 0.1, 0.02, seed)), seed)))
         }
         _ => unreachable!("a golden model of {name} exists, its stimulus does not"),

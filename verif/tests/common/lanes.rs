@@ -23,15 +23,8 @@ pub fn ports() -> Vec<PortSpec> {
 }
 
 pub fn design(fault: &str) -> Design {
-    let design = Design::new("lanes")
-        .source("lanes.v", super::fixture("lanes.v"))
-        .clock("clk")
-        .ports(ports());
-    if fault.is_empty() {
-        design
-    } else {
-        design.define(fault, "")
-    }
+    let design = Design::new("lanes").source("lanes.v", super::fixture("lanes.v")).clock("clk").ports(ports());
+    if fault.is_empty() { design } else { design.define(fault, "") }
 }
 
 struct Handles {
@@ -68,12 +61,7 @@ pub struct Lanes {
 
 impl Lanes {
     pub fn new(interface: &Arc<Interface>) -> Self {
-        Self {
-            ports: Handles::of(interface),
-            acc: [0; 5],
-            wrapped: [false; 5],
-            check: vec![false; 200],
-        }
+        Self { ports: Handles::of(interface), acc: [0; 5], wrapped: [false; 5], check: vec![false; 200] }
     }
 
     pub fn total(&self) -> u64 {
@@ -126,13 +114,7 @@ pub struct Random {
 impl Random {
     pub fn new(interface: &Arc<Interface>, seed: u64, cycles: u64) -> Self {
         let rng = ChaCha8Rng::seed_from_u64(seed);
-        Self {
-            ports: Handles::of(interface),
-            rng,
-            cycles,
-            observed: 0,
-            finished: false,
-        }
+        Self { ports: Handles::of(interface), rng, cycles, observed: 0, finished: false }
     }
 }
 
@@ -143,12 +125,7 @@ impl Testbench for Random {
         }
         inputs.set(self.ports.valid, u64::from(self.rng.random_range(0..32u32)));
         for lane in 0..5 {
-            inputs.set_elem(
-                self.ports.add,
-                lane,
-                21,
-                u64::from(self.rng.random_range(0..1u32 << 21)),
-            );
+            inputs.set_elem(self.ports.add, lane, 21, u64::from(self.rng.random_range(0..1u32 << 21)));
         }
         ControlFlow::Continue(())
     }

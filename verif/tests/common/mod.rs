@@ -11,9 +11,7 @@ use l1forge_verif::tools::Toolbox;
 
 /// Text of a Verilog fixture.
 pub fn fixture(name: &str) -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures")
-        .join(name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -25,10 +23,7 @@ pub fn design(file: &str) -> Design {
 
 /// A cache shared by the tests, in the folder of build products.
 pub fn shared_builder() -> Builder {
-    Builder::new(
-        Cache::at(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("l1forge-cache")),
-        Toolbox::from_env(),
-    )
+    Builder::new(Cache::at(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("l1forge-cache")), Toolbox::from_env())
 }
 
 /// A cache of one test.

@@ -1,0 +1,124 @@
+//! `l1forge report DIR`: one page from what a run left behind.
+
+use crate::common::print_json;
+use anyhow::{Context, bail};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `l1forge report`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folder of `gen`, with `lint.json`, `cosim*.json` and `synth.json` beside the manifest as far as they exist.
+    dir: PathBuf,
+}
+
+/// Writes `report.html` into the folder: self-contained, no network.
+pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
+    let manifest = read(&args.dir.join("manifest.json"))?
+        .with_context(|| format!("{}: no manifest.json; run l1forge gen --out {} first", args.dir.display(), args.dir.display()))?;
+    let mut body = String::new();
+    design(&mut body, &manifest);
+    if let Some(lint) = read(&args.dir.join("lint.json"))? {
+        section(&mut body, "Lint", &["tool", "version", "silent"], rows(&lint, &["tool", "version", "ok"]));
+    }
+    let mut runs: Vec<PathBuf> = std::fs::read_dir(&args.dir)?.filter_map(|e| Some(e.ok()?.path())).collect();
+    runs.sort();
+    for path in runs {
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.starts_with("cosim") && name.ends_with(".json") {
+            let run = read(&path)?.unwrap_or(Value::Null);
+            lockstep(&mut body, &name, &run);
+        }
+    }
+    if let Some(synth) = read(&args.dir.join("synth.json"))? {
+        let mut list = rows(&synth["blocks"], &["name", "instances", "cells", "flip_flops"]);
+        list.push(vec!["total".into(), String::new(), text(&synth["total"]["cells"]), text(&synth["total"]["flip_flops"])]);
+        section(&mut body, "Cells (generic gates)", &["module", "instances", "cells", "flip-flops"], list);
+    }
+    let page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>l1forge: {top}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{top}</h1>\n{body}</body>\n</html>\n",
+        top = escape(&text(&manifest["top"]))
+    );
+    let path = args.dir.join("report.html");
+    let staged = args.dir.join(".report.html.tmp");
+    std::fs::write(&staged, page)
+        .and_then(|()| std::fs::rename(&staged, &path))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    if json {
+        return print_json(&serde_json::json!({"page": path}));
+    }
+    println!("written: {}", path.display());
+    Ok(())
+}
+
+const STYLE: &str = "body { font: 15px/1.45 sans-serif; max-width: 60em; margin: 1em auto; padding: 0 1em; color: #222; }
+table { border-collapse: collapse; margin: .5em 0 1.5em; display: block; overflow-x: auto; }
+th, td { padding: .15em .8em; border-bottom: 1px solid #ddd; text-align: left; }
+td { font-variant-numeric: tabular-nums; }
+h1, h2 { font-weight: 600; }
+";
+
+/// A JSON file, `None` when it is not there.
+fn read(path: &Path) -> anyhow::Result<Option<Value>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => match serde_json::from_str(&text) {
+            Ok(value) => Ok(Some(value)),
+            Err(e) => bail!("{}:{}: not the JSON that l1forge writes: {e}", path.display(), e.line()),
+        },
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(s) => s.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn rows(list: &Value, keys: &[&str]) -> Vec<Vec<String>> {
+    list.as_array().into_iter().flatten().map(|item| keys.iter().map(|k| text(&item[*k])).collect()).collect()
+}
+
+fn section(body: &mut String, title: &str, head: &[&str], rows: Vec<Vec<String>>) {
+    let cells = |list: &[String], tag: &str| list.iter().map(|c| format!("<{tag}>{}</{tag}>", escape(c))).collect::<String>();
+    let head: Vec<String> = head.iter().map(ToString::to_string).collect();
+    let _ = write!(body, "<h2>{}</h2>\n<table>\n<tr>{}</tr>\n", escape(title), cells(&head, "th"));
+    for row in rows {
+        let _ = writeln!(body, "<tr>{}</tr>", cells(&row, "td"));
+    }
+    body.push_str("</table>\n");
+}
+
+fn design(body: &mut String, manifest: &Value) {
+    let config = manifest["config"].as_object().into_iter().flatten();
+    section(body, "Configuration", &["key", "value"], config.map(|(k, v)| vec![k.clone(), text(v)]).collect());
+    section(body, "Modules", &["module", "instances"], rows(&manifest["modules"], &["name", "instances"]));
+    section(body, "Memories", &["macro", "rows", "bits", "instances"], rows(&manifest["memories"], &["name", "rows", "bits", "instances"]));
+    let latency = manifest["latency"].as_object().into_iter().flatten().map(|(k, v)| vec![k.clone(), text(v)]).collect();
+    section(body, "Latency (cycles)", &["what", "cycles"], latency);
+}
+
+fn lockstep(body: &mut String, name: &str, run: &Value) {
+    let summary = ["block", "simulator", "seed", "cycles", "transactions", "mismatches", "balanced"];
+    section(
+        body,
+        &format!("Lockstep: {name}"),
+        &["what", "value"],
+        summary.iter().map(|k| vec![(*k).to_string(), text(&run[*k])]).collect(),
+    );
+    let counters = run["counters"].as_object().into_iter().flatten();
+    section(
+        body,
+        "Counters",
+        &["counter", "model", "RTL"],
+        counters.map(|(k, v)| vec![k.clone(), text(v), text(&run["rtl_counters"][k])]).collect(),
+    );
+}

@@ -1,0 +1,215 @@
+//! Constant folding when expressions are made.
+//!
+//! Generators write general code whose parameters make parts of it constant; linters complain about what is left of that (`x >= 0`).
+
+use super::bits::Bits;
+use super::expr::{CmpOp, Expr, Kind, NaryOp};
+
+/// A simpler expression of the same value, or the operator unchanged.
+pub(crate) fn fold(width: u32, kind: Kind) -> Result<Expr, Kind> {
+    if all_constant(&kind) {
+        let e = Expr::raw(width, kind);
+        return Ok(Expr::from(e.eval(&super::Env::new())));
+    }
+    match kind {
+        Kind::Not(e) => match e.kind() {
+            Kind::Not(inner) => Ok(inner.clone()),
+            _ => Err(Kind::Not(e)),
+        },
+        Kind::Nary(op, parts) => nary(width, op, parts),
+        Kind::Sub(a, b) if is_zero(&b) => Ok(a),
+        Kind::Mul(a, b) => match b.to_u64() {
+            Some(0) => Ok(Expr::zeros(width)),
+            Some(1) => Ok(a),
+            _ => Err(Kind::Mul(a, b)),
+        },
+        Kind::Cmp(op, a, b) => match compare(op, &a, &b) {
+            Some(v) => Ok(Expr::from(Bits::from_u64(1, u64::from(v)))),
+            None => Err(Kind::Cmp(op, a, b)),
+        },
+        Kind::Shl(a, _) | Kind::Shr(a, _) if is_zero(&a) => Ok(a),
+        Kind::Shl(a, n) => match shift(&a, &n) {
+            Some(e) => Ok(e),
+            None => Err(Kind::Shl(a, n)),
+        },
+        Kind::Shr(a, n) => match shift(&a, &n) {
+            Some(e) => Ok(e),
+            None => Err(Kind::Shr(a, n)),
+        },
+        Kind::Mux(c, a, b) => match c.as_lit() {
+            Some(c) if c.is_zero() => Ok(b),
+            Some(_) => Ok(a),
+            None => Err(Kind::Mux(c, a, b)),
+        },
+        Kind::Concat(parts) => concat(parts),
+        Kind::Sel { ref base, .. } if is_zero(base) => Ok(Expr::zeros(width)),
+        Kind::OneHotMux { ref sel, ref bus } if is_zero(sel) || is_zero(bus) => Ok(Expr::zeros(width)),
+        Kind::Case { sel, arms, default } => match sel.as_lit() {
+            Some(s) => Ok(arms.into_iter().find(|a| a.0 == *s).map_or(default, |a| a.1)),
+            None => Err(Kind::Case { sel, arms, default }),
+        },
+        other => Err(other),
+    }
+}
+
+fn is_zero(e: &Expr) -> bool {
+    e.as_lit().is_some_and(Bits::is_zero)
+}
+
+fn all_constant(kind: &Kind) -> bool {
+    match kind {
+        Kind::Lit(_) | Kind::Sig(_) | Kind::LoopVal(_) => return false,
+        Kind::Sel { off, .. } if !off.is_const() => return false,
+        _ => {}
+    }
+    let mut all = true;
+    kind.for_each_child(&mut |e| all = all && e.as_lit().is_some());
+    all
+}
+
+fn nary(width: u32, op: NaryOp, parts: Vec<Expr>) -> Result<Expr, Kind> {
+    if parts.iter().all(|p| p.as_lit().is_none()) {
+        return Err(Kind::Nary(op, parts));
+    }
+    let identity = if op == NaryOp::And { Bits::ones(width) } else { Bits::zero(width) };
+    let mut constant = identity.clone();
+    let mut rest = Vec::with_capacity(parts.len());
+    for p in parts {
+        match p.as_lit() {
+            Some(b) => {
+                constant = match op {
+                    NaryOp::And => constant.and(b),
+                    NaryOp::Or => constant.or(b),
+                    NaryOp::Xor => constant.xor(b),
+                    NaryOp::Add => constant.add(b),
+                }
+            }
+            None => rest.push(p),
+        }
+    }
+    let absorbs = match op {
+        NaryOp::And => constant.is_zero(),
+        NaryOp::Or => constant.is_ones(),
+        NaryOp::Xor | NaryOp::Add => false,
+    };
+    if absorbs {
+        return Ok(Expr::from(constant));
+    }
+    if constant != identity {
+        rest.push(Expr::from(constant));
+    }
+    if rest.len() == 1 {
+        return rest.pop().ok_or(Kind::Nary(op, vec![]));
+    }
+    Err(Kind::Nary(op, rest))
+}
+
+/// The result of a comparison that the operands cannot change.
+fn compare(op: CmpOp, a: &Expr, b: &Expr) -> Option<bool> {
+    let (lo_a, hi_a) = bounds(a);
+    let (lo_b, hi_b) = bounds(b);
+    let never_less = lo_a.compare(&hi_b).is_ge();
+    let always_less = hi_a.compare(&lo_b).is_lt();
+    let never_greater = hi_a.compare(&lo_b).is_le();
+    let always_greater = lo_a.compare(&hi_b).is_gt();
+    match op {
+        CmpOp::Eq => (always_less || always_greater).then_some(false),
+        CmpOp::Ne => (always_less || always_greater).then_some(true),
+        CmpOp::Lt => always_less.then_some(true).or(never_less.then_some(false)),
+        CmpOp::Ge => never_less.then_some(true).or(always_less.then_some(false)),
+        CmpOp::Gt => always_greater.then_some(true).or(never_greater.then_some(false)),
+        CmpOp::Le => never_greater.then_some(true).or(always_greater.then_some(false)),
+    }
+}
+
+/// Smallest and largest value, from constant top bits.
+fn bounds(e: &Expr) -> (Bits, Bits) {
+    let w = e.width();
+    match e.kind() {
+        Kind::Lit(b) => (b.clone(), b.clone()),
+        Kind::Concat(parts) => match parts[0].as_lit() {
+            Some(top) => {
+                let low = w - top.width();
+                let at = |fill: Bits| Bits::concat_lsb_first(&[fill, top.clone()]);
+                (at(Bits::zero(low)), at(Bits::ones(low)))
+            }
+            None => (Bits::zero(w), Bits::ones(w)),
+        },
+        _ => (Bits::zero(w), Bits::ones(w)),
+    }
+}
+
+fn shift(a: &Expr, n: &Expr) -> Option<Expr> {
+    let n = n.as_lit()?;
+    match n.to_u64() {
+        Some(0) => Some(a.clone()),
+        Some(n) if n < u64::from(a.width()) => None,
+        _ => Some(Expr::zeros(a.width())),
+    }
+}
+
+/// Joins neighbouring constants, also those of padded parts.
+fn concat(parts: Vec<Expr>) -> Result<Expr, Kind> {
+    let constant = |e: &Expr| e.as_lit().is_some();
+    let nested = |e: &Expr| matches!(e.kind(), Kind::Concat(v) if v.len() <= 4 && v.iter().any(constant));
+    if !parts.windows(2).any(|w| constant(&w[0]) && constant(&w[1])) && !parts.iter().any(nested) {
+        return Err(Kind::Concat(parts));
+    }
+    let parts = parts.into_iter().flat_map(|p| match p.kind() {
+        Kind::Concat(v) if nested(&p) => v.clone(),
+        _ => vec![p],
+    });
+    let mut out: Vec<Expr> = Vec::new();
+    let mut run: Vec<Bits> = Vec::new();
+    let flush = |run: &mut Vec<Bits>, out: &mut Vec<Expr>| {
+        if !run.is_empty() {
+            run.reverse();
+            out.push(Expr::from(Bits::concat_lsb_first(run)));
+            run.clear();
+        }
+    };
+    for p in parts {
+        match p.as_lit() {
+            Some(b) => run.push(b.clone()),
+            None => {
+                flush(&mut run, &mut out);
+                out.push(p);
+            }
+        }
+    }
+    flush(&mut run, &mut out);
+    Err(Kind::Concat(out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ModuleBuilder;
+    use super::*;
+
+    #[test]
+    fn constants_disappear() {
+        let mut m = ModuleBuilder::new("m");
+        let x = m.input("x_i", 4, "value");
+        let c = m.input("c_i", 1, "condition");
+        let lit = |e: &Expr| e.as_lit().and_then(Bits::to_u64);
+        assert_eq!(lit(&x.ge(0)), Some(1));
+        assert_eq!(lit(&x.lt(0)), Some(0));
+        assert_eq!(lit(&x.le(15)), Some(1));
+        assert_eq!(lit(&x.gt(15)), Some(0));
+        assert_eq!(lit(&(&x & Expr::zeros(4))), Some(0));
+        assert_eq!(lit(&(&x | 15)), Some(15));
+        assert_eq!(lit(&(Expr::lit(4, 9) + 9)), Some(2));
+        assert_eq!(lit(&x.mul_const(0)), Some(0));
+        assert_eq!((&x | 0).to_string(), "x_i");
+        assert_eq!((&x & 15).to_string(), "x_i");
+        assert_eq!((&x + 0).to_string(), "x_i");
+        assert_eq!(Expr::lit(1, 1).mux(&x, 3).to_string(), "x_i");
+        assert_eq!((!!&x).to_string(), "x_i");
+        assert_eq!(lit(&Expr::lit(2, 1).select([(1, Expr::lit(4, 7))], &x)), Some(7));
+        assert!(lit(&c.mux(&x, 3)).is_none());
+        assert_eq!(lit(&x.zext(6).lt(16)), Some(1));
+        assert_eq!(lit(&x.zext(6).eq(16)), Some(0));
+        assert!(lit(&x.zext(6).lt(15)).is_none());
+        assert!(lit(&x.eq(15)).is_none() && lit(&x.le(14)).is_none() && lit(&x.ge(1)).is_none());
+    }
+}
