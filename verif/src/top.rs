@@ -128,8 +128,8 @@ impl TopBench {
         if self.inputs.get(self.inputs.index("flush_i"), 0) != 0 {
             let kernel = self.since_boundary();
             self.kernels.push(kernel);
-            self.before.misses += kernel.misses;
-            self.before.remote_hits += kernel.remote_hits;
+            self.before.misses = self.before.misses.wrapping_add(kernel.misses);
+            self.before.remote_hits = self.before.remote_hits.wrapping_add(kernel.remote_hits);
             self.before.perfect_hits += kernel.perfect_hits;
         }
         let (valid, tag) = (self.inputs.index("miss_valid_i"), self.inputs.index("miss_tag_i"));

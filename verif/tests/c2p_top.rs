@@ -112,7 +112,9 @@ fn seeds(name: &str) {
     println!("c2p_cache of `{name}`: {cycles} cycles in lockstep, in this process {} so far", CYCLES.load(Ordering::Relaxed));
     // The runs went where something happens.
     for counter in ["misses", "queries", "probes", "remote_hits", "no_candidate", "rebuilds", "conflicts"] {
-        assert!(sums[counter] > 0, "{name}: no {counter} in {cycles} cycles: {sums:?}");
+        // One shared engine sends one lookup at a time.
+        let possible = counter != "conflicts" || c.shared_engines() > 1;
+        assert!(!possible || sums[counter] > 0, "{name}: no {counter} in {cycles} cycles: {sums:?}");
     }
 }
 

@@ -180,12 +180,13 @@ pub(super) fn module(c: &Context) -> Built {
         }
         i.connect("read_data_i", &read_data).connect("lookup_ready_o", &lookup_ready);
         i.connect("row_valid_o", &row_valid).connect("row_slot_o", &row_slot).connect("row_o", &row);
-        if let (Some((valid, index)), Some((ready_o, valid_o, _))) = (&p.debug, &debug_o) {
-            i.connect("debug_valid_i", valid).connect("debug_index_i", index);
-            i.connect("debug_ready_o", ready_o).connect("debug_valid_o", valid_o);
+        if let (Some((valid, index)), Some((_, valid_o, _))) = (&p.debug, &debug_o) {
+            // No row is read that was never written.
+            i.connect("debug_valid_i", valid & &matrix_ready).connect("debug_index_i", index).connect("debug_valid_o", valid_o);
         }
     });
-    if let Some((_, valid_o, row_o)) = &debug_o {
+    if let Some((ready_o, valid_o, row_o)) = &debug_o {
+        m.assign(ready_o, lookup.get("debug_ready_o") & &matrix_ready);
         gated(&mut m, row_o, valid_o, &lookup.get("debug_row_o"));
     }
     m.instance("u_snapshot_matrix", &matrix, |i| {

@@ -41,7 +41,9 @@ pub(super) fn module(c: &Context) -> Built {
                 let sms = m.net(&name, n).doc("SMs with an event for this slot");
                 m.comb_for("j", n, |b, j| {
                     let here = valid.bit(j) & if q == 1 { Expr::ones(1) } else { slot.elem(j, c.l).eq(place) };
-                    b.set(&sms, &sms | here.zext(n).shl(requester.elem(j, c.s)));
+                    // A requester that means nothing may be unknown, and a shift by it would be too.
+                    let known = valid.bit(j).replicate(c.s) & requester.elem(j, c.s);
+                    b.set(&sms, &sms | here.zext(n).shl(known));
                 });
                 sms
             })
