@@ -12,7 +12,7 @@ use super::scan::{Previous, Scan};
 /// ```
 /// use l1forge_sim::pascal::{ReuseProfile, Scan};
 /// let profile = ReuseProfile::new(&Scan::new(64, vec![7, 0])?);
-/// assert_eq!(profile.distances(), [62, 14]);
+/// assert_eq!(profile.distances(), [63, 14]);
 /// assert_eq!((profile.misses_per_round(14), profile.misses_per_round(15)), (2, 1));
 /// # Ok::<(), l1forge_sim::pascal::InputError>(())
 /// ```
