@@ -8,7 +8,6 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::stand_in::{LoadPath, StandIn};
-use crate::pascal::clusters::phase_clusters;
 use crate::pascal::error::InputError;
 use crate::pascal::gap_law::Gaps;
 use crate::pascal::scan::Scan;
@@ -328,8 +327,9 @@ impl Run {
             .collect();
         let scan = Scan::new(u64::from(self.blocks), phases).expect("positions are on the ring");
         let capacity = self.cache.capacity();
-        let snapshot_k = Gaps::new(&scan).waterline(capacity).misses_per_round;
-        let clusters = phase_clusters(&scan, self.cluster_blocks);
+        let gaps = Gaps::new(&scan);
+        let snapshot_k = gaps.waterline(capacity).misses_per_round;
+        let clusters = gaps.clusters(self.cluster_blocks);
         self.markers.push(Marker {
             clusters,
             snapshot_k,
