@@ -16,7 +16,7 @@ pub const CLUSTER_GAP: u64 = 32;
 /// # Ok::<(), l1forge_sim::pascal::InputError>(())
 /// ```
 pub fn phase_clusters(scan: &Scan, merge: u64) -> u64 {
-    Gaps::new(scan).longer_than(merge).max(1)
+    Gaps::new(scan).clusters(merge)
 }
 
 /// The scan at one instant: positions in blocks, rounded to the nearest block and wrapped on the ring.

@@ -83,6 +83,11 @@ impl Gaps {
         (self.sorted.len() - self.sorted.partition_point(|&gap| gap <= rounds)) as u64
     }
 
+    /// The number of clusters when phases at most `merge` blocks apart are one: at least 1.
+    pub fn clusters(&self, merge: u64) -> u64 {
+        self.longer_than(merge).max(1)
+    }
+
     /// The waterline of `capacity` blocks and the fills per round of the slotted TTL cache with window `t_star`.
     ///
     /// For `capacity >= N` nothing is ever forgotten: theta is the largest gap and K is 0. Cost: O(D).

@@ -38,6 +38,7 @@ mod gap_law;
 mod lead;
 mod lru_bracket;
 mod lru_exact;
+mod mix;
 mod patterns;
 mod pipeline;
 mod policy_bound;

@@ -2,7 +2,7 @@
 
 use super::baselines::che;
 use super::baselines::sdcm::{Arithmetic, Sdcm};
-use super::clusters::{CLUSTER_GAP, phase_clusters};
+use super::clusters::CLUSTER_GAP;
 use super::error::InputError;
 use super::fraction::{Fraction, whole};
 use super::gap_law::{Gaps, Waterline};
@@ -115,7 +115,7 @@ impl StaticModel {
             policy_bypass: self.bound.misses_per_round(capacity, Allocation::Bypass),
             policy_forced: self.bound.misses_per_round(capacity, Allocation::Forced),
             che: che::misses_per_round(&self.scan, capacity),
-            clusters: self.gaps.longer_than(CLUSTER_GAP).max(1),
+            clusters: self.gaps.clusters(CLUSTER_GAP),
         })
     }
 
@@ -176,11 +176,6 @@ impl StaticModel {
         }
         Ok(checks)
     }
-
-    /// The number of phase clusters at another merging gap.
-    pub fn clusters(&self, merge: u64) -> u64 {
-        phase_clusters(&self.scan, merge)
-    }
 }
 
 #[cfg(test)]
@@ -196,7 +191,7 @@ mod tests {
         assert_eq!(answer.che, Fraction::new(25, 16));
         let (exact, normal) = model.sdcm(14, 8, 1).unwrap();
         assert!((exact - 1.610_520).abs() < 1e-6 && (normal - 1.606_432).abs() < 1e-6);
-        assert_eq!(model.clusters(6), 2);
+        assert_eq!(model.gaps().clusters(6), 2);
         let cold = model.cold(14, 100).unwrap();
         assert_eq!(cold.policy_bypass, Fraction::new(10_000, 113));
         assert_eq!((cold.ttl, cold.lru), (107, 200));

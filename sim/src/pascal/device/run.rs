@@ -8,7 +8,6 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::stand_in::{LoadPath, StandIn};
-use crate::pascal::clusters::phase_clusters;
 use crate::pascal::error::InputError;
 use crate::pascal::gap_law::Gaps;
 use crate::pascal::scan::Scan;
@@ -308,9 +307,14 @@ impl Run {
         let phases = self.workers.iter().map(|worker| u64::from(worker.next_block)).collect();
         let scan = Scan::new(u64::from(self.blocks), phases).expect("positions are on the ring");
         let capacity = self.cache.capacity();
-        let snapshot_k = Gaps::new(&scan).waterline(capacity).misses_per_round;
-        let clusters = phase_clusters(&scan, self.cluster_blocks);
-        self.markers.push(Marker { clusters, snapshot_k, lead: self.spread() });
+        let gaps = Gaps::new(&scan);
+        let snapshot_k = gaps.waterline(capacity).misses_per_round;
+        let clusters = gaps.clusters(self.cluster_blocks);
+        self.markers.push(Marker {
+            clusters,
+            snapshot_k,
+            lead: self.spread(),
+        });
     }
 
     fn result(self, device: &StandIn) -> RunResult {

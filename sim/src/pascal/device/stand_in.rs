@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use crate::pascal::clusters::CLUSTER_GAP;
 use crate::pascal::error::InputError;
+use crate::pascal::pipeline::copies_in_flight;
 use crate::pascal::predict::{Device, execution_class};
 use crate::pascal::scan::check_capacity;
 
@@ -31,10 +32,15 @@ impl LoadPath {
     /// A synchronous path with a depth, or an asynchronous one with a depth below 2 or above 64.
     pub fn copies(self, depth: u32) -> Result<usize, InputError> {
         match (self, depth) {
-            (Self::Sync, 0) => Ok(1),
-            (Self::Sync, _) => Err(InputError::new("d", format!("{depth} on the sync path, legal is 0 only"))),
-            (Self::Tma, 2..=64) => Ok(depth as usize - 1),
-            (Self::Tma, _) => Err(InputError::new("d", format!("{depth} on the tma path, legal values are 2 to 64"))),
+            (Self::Sync, 0) | (Self::Tma, 2..=64) => copies_in_flight(depth),
+            (Self::Sync, _) => Err(InputError::new(
+                "d",
+                format!("{depth} on the sync path, legal is 0 only"),
+            )),
+            (Self::Tma, _) => Err(InputError::new(
+                "d",
+                format!("{depth} on the tma path, legal values are 2 to 64"),
+            )),
         }
     }
 }

@@ -13,7 +13,10 @@ use crate::pascal::baselines::sdcm::{Arithmetic, Sdcm};
 use crate::pascal::error::InputError;
 use crate::pascal::fraction::to_f64;
 use crate::pascal::lru_exact::ReuseProfile;
-use crate::pascal::predict::{Accuracy, Assumptions, DEFAULT_HORIZONS, Options, Query, ScanCalibration, Table, fit_scan};
+use crate::pascal::mix::mix;
+use crate::pascal::predict::{
+    Accuracy, Assumptions, DEFAULT_HORIZONS, Options, Query, ScanCalibration, Table, fit_scan,
+};
 use crate::pascal::scan::Scan;
 
 /// Ways of the set-associative baselines, as in the paper.
@@ -371,11 +374,4 @@ pub fn contrasts(device: &StandIn, seed: u64) -> Result<Vec<Contrast>, InputErro
             Ok(Contrast { depth, compute, checkpoint, first: (first.k, first.time_per_round()), result: run(32)? })
         })
         .collect()
-}
-
-/// The finaliser of SplitMix64.
-fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }

@@ -43,6 +43,9 @@ impl Assumptions {
 }
 
 /// An error bound of one prediction. It holds if the assumptions do; estimated assumptions make it an estimate.
+///
+/// It is about the transfer over compute, as Proposition 2 is. Between calibrated horizons and scan lengths the fitted curve and its
+/// interpolation are taken as they are; an error there belongs into the reference error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Certificate {
     /// The curvature used.

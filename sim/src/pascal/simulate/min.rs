@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 use super::{Schedule, simulated_blocks, simulated_capacity};
 use crate::pascal::error::InputError;
 use crate::pascal::fraction::Fraction;
+use crate::pascal::mix::mix;
 use crate::pascal::policy_bound::Allocation;
 use crate::pascal::scan::Scan;
 
@@ -196,15 +197,14 @@ fn observed_delays(mut schedule: Schedule) -> Vec<u64> {
     delays
 }
 
-/// A hash of 128 bits over two independent mixing chains.
+/// A hash of 128 bits: two chains that start apart.
 fn hash(state: &[u32]) -> (u64, u64) {
-    let chain = |seed: u64, factor: u64| {
+    let chain = |seed: u64| {
         state.iter().fold(seed, |hash, &block| {
-            let mixed = (hash ^ u64::from(block)).wrapping_mul(factor);
-            mixed ^ (mixed >> 29)
+            mix(hash.rotate_left(5) ^ u64::from(block))
         })
     };
-    (chain(0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9), chain(0xd1b5_4a32_d192_ed03, 0x94d0_49bb_1331_11eb))
+    (chain(1), chain(2))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::{simulated_blocks, simulated_capacity};
 use crate::pascal::error::InputError;
+use crate::pascal::mix::mix;
 
 /// How blocks are spread over the sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,13 +62,6 @@ impl SetAssociativeLru {
         set[0] = block;
         found.is_some()
     }
-}
-
-/// The finaliser of SplitMix64: every input bit reaches every output bit.
-fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]
