@@ -310,11 +310,7 @@ impl Run {
         let gaps = Gaps::new(&scan);
         let snapshot_k = gaps.waterline(capacity).misses_per_round;
         let clusters = gaps.clusters(self.cluster_blocks);
-        self.markers.push(Marker {
-            clusters,
-            snapshot_k,
-            lead: self.spread(),
-        });
+        self.markers.push(Marker { clusters, snapshot_k, lead: self.spread() });
     }
 
     fn result(self, device: &StandIn) -> RunResult {

@@ -33,14 +33,8 @@ impl LoadPath {
     pub fn copies(self, depth: u32) -> Result<usize, InputError> {
         match (self, depth) {
             (Self::Sync, 0) | (Self::Tma, 2..=64) => copies_in_flight(depth),
-            (Self::Sync, _) => Err(InputError::new(
-                "d",
-                format!("{depth} on the sync path, legal is 0 only"),
-            )),
-            (Self::Tma, _) => Err(InputError::new(
-                "d",
-                format!("{depth} on the tma path, legal values are 2 to 64"),
-            )),
+            (Self::Sync, _) => Err(InputError::new("d", format!("{depth} on the sync path, legal is 0 only"))),
+            (Self::Tma, _) => Err(InputError::new("d", format!("{depth} on the tma path, legal values are 2 to 64"))),
         }
     }
 }

@@ -14,9 +14,7 @@ use crate::pascal::error::InputError;
 use crate::pascal::fraction::to_f64;
 use crate::pascal::lru_exact::ReuseProfile;
 use crate::pascal::mix::mix;
-use crate::pascal::predict::{
-    Accuracy, Assumptions, DEFAULT_HORIZONS, Options, Query, ScanCalibration, Table, fit_scan,
-};
+use crate::pascal::predict::{Accuracy, Assumptions, DEFAULT_HORIZONS, Options, Query, ScanCalibration, Table, fit_scan};
 use crate::pascal::scan::Scan;
 
 /// Ways of the set-associative baselines, as in the paper.

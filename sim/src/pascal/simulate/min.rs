@@ -199,11 +199,7 @@ fn observed_delays(mut schedule: Schedule) -> Vec<u64> {
 
 /// A hash of 128 bits: two chains that start apart.
 fn hash(state: &[u32]) -> (u64, u64) {
-    let chain = |seed: u64| {
-        state.iter().fold(seed, |hash, &block| {
-            mix(hash.rotate_left(5) ^ u64::from(block))
-        })
-    };
+    let chain = |seed: u64| state.iter().fold(seed, |hash, &block| mix(hash.rotate_left(5) ^ u64::from(block)));
     (chain(1), chain(2))
 }
 
