@@ -116,9 +116,11 @@ impl TopBench {
     fn since_boundary(&self) -> Kernel {
         let counters = self.model_counters();
         let counter = |name: &str| counters.iter().find(|c| c.0 == name).map_or(0, |c| c.1);
+        // The counters wrap.
+        let modulo = u64::MAX >> (64 - self.outputs.ports()[self.outputs.index("count_misses_o")].bits);
         Kernel {
-            misses: counter("misses").wrapping_sub(self.before.misses),
-            remote_hits: counter("remote_hits").wrapping_sub(self.before.remote_hits),
+            misses: counter("misses").wrapping_sub(self.before.misses) & modulo,
+            remote_hits: counter("remote_hits").wrapping_sub(self.before.remote_hits) & modulo,
             perfect_hits: self.perfect_hits - self.before.perfect_hits,
         }
     }
