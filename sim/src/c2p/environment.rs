@@ -105,6 +105,8 @@ pub struct Profile {
     pub hole: f64,
     /// A fill notice is shown.
     pub fill: f64,
+    /// `enable_i` in the first cycle.
+    pub enable: bool,
     /// `enable_i` changes.
     pub toggle_enable: f64,
     /// Everything is flushed in the middle of the work; lines in flight are then not installed.
@@ -150,6 +152,7 @@ impl Profile {
             stream: 1.0,
             hole: 0.0,
             fill: 1.0,
+            enable: true,
             toggle_enable: 0.0,
             flush: 0.0,
             clear_statistics: 0.0,
@@ -366,7 +369,7 @@ impl Environment {
             fills: Vec::new(),
             streams: VecDeque::new(),
             stopped: false,
-            enabled: true,
+            enabled: profile.enable,
             flush: false,
             debug: None,
             notes: Vec::new(),

@@ -569,3 +569,46 @@ fn saturated_and_fast() {
         saturate(&[&[sms][..], engines, &scarce].concat(), Profile::ideal(), 10);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: proptest_config().cases / 2, ..proptest_config() })]
+    /// Invariant 7: with outcome and L2 ports ready, the oracle holds every miss against the bound, however bad the L1s are.
+    #[test]
+    fn every_miss_is_answered_in_time(mut case in cases(), deaf in 0..8_u64, mute in 0..8_u64) {
+        case.profile = Profile {
+            outcome_ready: 1.0,
+            l2_ready: 1.0,
+            outcome_stuck: SmSet::EMPTY,
+            l2_stuck: SmSet::EMPTY,
+            deaf: SmSet::from_words(&[deaf]),
+            mute: SmSet::from_words(&[mute]),
+            ..case.profile
+        };
+        let sets: Vec<&str> = case.sets.iter().map(String::as_str).collect();
+        let c = config(&sets);
+        let source = Box::new(random((0..case.pool / 4 + 2).collect(), 0.0, 0.0, case.seed));
+        let mut bench = Bench::new(&c, case.profile.clone(), source, case.seed);
+        if let Err(what) = judge(&mut bench, 1500, 60_000) {
+            return Err(TestCaseError::fail(format!("after {} cycles: {what}", bench.cycle())));
+        }
+    }
+}
+
+/// Invariant 6: switched off, or with nothing in the matrix, every miss goes to L2 and none is probed.
+#[test]
+fn nothing_is_probed_when_off_or_empty() {
+    let c = config(&["sms=4", "l1_bytes=2048", "l1_ways=2", "id_bits=8"]);
+    let run = |profile, off: bool| {
+        let mut bench = Bench::new(&c, profile, Box::new(random((0..4000).collect(), 0.0, 0.0, 1)), 1);
+        bench.run(3000);
+        assert_eq!(bench.oracle.violations(), []);
+        let [misses, queries, _, probes, remote, ..] = *bench.model.counters();
+        let reasons = &bench.model.counters()[8..13];
+        assert!(misses > 100 && probes == 0 && remote == 0);
+        let others: u64 = if off { reasons[..4].iter().sum() } else { reasons[1..4].iter().sum() };
+        assert_eq!((others, queries > 100), (0, !off));
+    };
+    // The first cycles are those of the first clear: queries begin after them.
+    run(Profile { fill: 0.0, unrefreshed: SmSet::first_n(4), mshrs: 200, ..Profile::ideal() }, false);
+    run(Profile { enable: false, ..Profile::ideal() }, true);
+}
