@@ -16,8 +16,7 @@
 
 use super::{BaseHash, HashScheme, MAX_TAPS};
 
-/// Whole searches made with other random numbers when a matrix falls short. Every legal size needs
-/// far fewer, which the tests check.
+/// Whole searches made with other random numbers when a matrix falls short.
 const ATTEMPTS: u64 = 16;
 /// Attempts before runs may fall short of full rank. With hardly more than `rows * MAX_TAPS` tag
 /// bits they force one and the same matrix, but for the order of its rows.
@@ -38,8 +37,27 @@ const STACK_COST: u32 = 1;
 
 /// Seeds for the scheme `double` with `g_bits = 12` by `tag_bits`: the best of 64 on structured
 /// tags, found by the ignored test `pick_seeds`. All other sizes start from seed 0, which is as
-/// good in rank and somewhat worse on the worst structures.
-const SEEDS: &[(u32, u64)] = &[(41, 848)];
+/// good in rank and worse on the worst structures (1.2 to 2.9 times ideal hashing, not 1.0 to 1.3).
+const SEEDS: &[(u32, u64)] = &[
+    (30, 480),
+    (31, 944),
+    (32, 944),
+    (33, 272),
+    (34, 704),
+    (35, 672),
+    (36, 800),
+    (37, 0),
+    (38, 736),
+    (39, 176),
+    (40, 192),
+    (41, 848),
+    (42, 624),
+    (43, 432),
+    (44, 64),
+    (45, 864),
+    (46, 176),
+    (57, 912),
+];
 
 /// The seed of a size.
 pub(super) fn seed(scheme: HashScheme, tag_bits: u32, g_bits: u32) -> u64 {
@@ -48,7 +66,8 @@ pub(super) fn seed(scheme: HashScheme, tag_bits: u32, g_bits: u32) -> u64 {
 }
 
 /// `count` base hashes of `g_bits` bits; bit 0 of base `odd_base` is the constant 1. Base `i` is
-/// the same whatever `count`. The search starts with random numbers number `seed`.
+/// the same whatever `count`. Different seeds give different random numbers; at
+/// least `ATTEMPTS` lie between two that share none.
 pub(super) fn bases(tag_bits: u32, g_bits: u32, count: usize, odd_base: Option<usize>, seed: u64) -> Vec<BaseHash> {
     // The constant bit takes no part in the search.
     let fixed = |index| u32::from(odd_base == Some(index) && g_bits > 0);

@@ -5,7 +5,7 @@
 //! `docs/results/false-positives.md` and runs with
 //!
 //! ```text
-//! cargo test --release -p l1forge-config --lib hash::study::full -- --ignored --nocapture
+//! cargo test --release -p l1forge-config --lib hash::study::full -- --ignored --nocapture --test-threads 1
 //! ```
 //!
 //! With `L1FORGE_DATA` set to a folder, the lines that the `*.traceg` files in it read and write
@@ -554,20 +554,8 @@ fn alternatives(case: Case) -> Vec<(&'static str, Encoder)> {
 
 #[test]
 #[ignore = "minutes in a release build"]
-fn full() {
-    println!("## Random tags\n");
-    random_tags_in_full();
-    println!("\n## Rules for large filters\n");
-    rules();
-    println!("\n## Structured tags\n");
-    structured_tags_in_full();
-    if let Some(data) = std::env::var_os("L1FORGE_DATA") {
-        println!("\n## Traces\n");
-        traces(data.as_ref());
-    }
-}
-
-fn random_tags_in_full() {
+fn full_random_tags() {
+    println!("\n## Random tags\n");
     println!("| mask | m | k | hash bits | hashes | formula | `double` | of the formula | `independent`, of the formula |");
     println!("|---|---|---|---|---|---|---|---|---|");
     let mut worst = 0.0f64;
@@ -596,8 +584,11 @@ fn random_tags_in_full() {
     assert!(worst < 0.1, "{worst:.3} off the formula");
 }
 
-fn rules() {
-    let case = |hash_bits, hashes| Case { hash_bits, ..Case::new(false, hash_bits, hashes) };
+#[test]
+#[ignore = "minutes in a release build"]
+fn full_rules() {
+    println!("\n## Rules for large filters\n");
+    let case = |hash_bits, hashes| Case::new(false, hash_bits, hashes);
     let sizes = [
         (4096, 8),
         (7680, 8),
@@ -627,7 +618,35 @@ fn rules() {
     }
 }
 
-fn structured_tags_in_full() {
+/// The hashes of a case with another number of extra bits.
+fn with_extra_bits(case: Case, extra: u32) -> Encoder {
+    let mut hash = HashMatrices::new(HashScheme::Double, case.shape()).expect("a legal size");
+    hash.remaining_bits = hash.remaining_bits - EXTRA_BITS + extra;
+    hash.g_bits = hash.bank_bits + hash.remaining_bits;
+    hash.bases = generate::bases(case.shape().tag_bits, hash.g_bits, hash.bases.len(), Some(1), 0);
+    Encoder::new(hash)
+}
+
+#[test]
+#[ignore = "minutes in a release build"]
+fn full_extra_bits() {
+    println!("\n## Range reduction\n");
+    println!("| hash bits | hashes | 0 extra bits | 1 | 2 | 3 | 4 | 6 |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for (hash_bits, hashes) in [(1536, 3), (2560, 4), (9216, 7), (10_240, 6), (19_456, 3), (20_480, 5)] {
+        let case = Case::new(false, hash_bits, hashes);
+        let ratios = [0, 1, 2, 3, 4, 6].map(|extra| {
+            let (rate, error) = case.measure(&with_extra_bits(case, extra), 200, 3000.0);
+            format!("{:.2} ± {:.2}", rate / case.formula(), error / case.formula())
+        });
+        println!("| {hash_bits} | {hashes} | {} |", ratios.join(" | "));
+    }
+}
+
+#[test]
+#[ignore = "minutes in a release build"]
+fn full_structured_tags() {
+    println!("\n## Structured tags\n");
     let case = default_case();
     let suite = Suite::new(structures(), case, 100, 4);
     let double = suite.ratios(&encoder(HashScheme::Double, case), case);
@@ -649,10 +668,17 @@ fn structured_tags_in_full() {
     assert!(double[0].1 < 1.25, "{double:?}");
 }
 
-/// Every SM holds the last lines its thread blocks touched; it is asked for lines others touch.
-fn traces(folder: &std::path::Path) {
+/// Every thread block holds the last lines it touched and is asked for the lines others touch.
+#[test]
+#[ignore = "needs traces in L1FORGE_DATA"]
+fn full_traces() {
+    let Some(folder) = std::env::var_os("L1FORGE_DATA") else {
+        println!("L1FORGE_DATA is not set: no traces");
+        return;
+    };
+    println!("\n## Traces\n");
     let mut files = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
+    let mut folders = vec![std::path::PathBuf::from(folder)];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("a readable folder").flatten() {
             let path = entry.path();

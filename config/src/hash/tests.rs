@@ -122,6 +122,7 @@ fn bases_do_not_depend_on_the_number_of_hashes() {
 
 #[test]
 fn step_and_start_are_good_at_every_size() {
+    assert_eq!(MAX_TAPS, 6, "one LUT6");
     for (tag_bits, g_bits) in sizes() {
         let at = format!("tag_bits = {tag_bits}, g_bits = {g_bits}");
         let bases = generate::bases(tag_bits, g_bits, 2, Some(1), 0);
@@ -155,20 +156,18 @@ fn tiles_of_low_tag_bits_are_mostly_hashed_without_collision() {
     let hash = HashMatrices::new(HashScheme::Double, DEFAULT).unwrap();
     let (mut all, mut alone, mut together) = (0, 0, 0);
     for late in 1u32..10 {
-        for first in 0..24 - late {
+        for first in 0..=24 - late {
             for early in 0..(first + late + 1).saturating_sub(10) {
                 let bits = run(early, 10 - late) | run(first, late);
                 let rows: Vec<u64> = hash.bases.iter().flat_map(|base| &base.taps).map(|taps| taps & bits).collect();
                 assert_eq!(bits.count_ones(), 10);
-                {
-                    all += 1;
-                    alone += u32::from(rank(&rows[..12]) == 10);
-                    together += u32::from(rank(&rows) == 10);
-                }
+                all += 1;
+                alone += u32::from(rank(&rows[..12]) == 10);
+                together += u32::from(rank(&rows) == 10);
             }
         }
     }
-    assert!(all > 500 && alone * 10 > all * 6, "{alone} of {all}");
+    assert!(all > 500 && alone * 100 > all * 63, "{alone} of {all}");
     assert_eq!(together, all);
 }
 
@@ -187,17 +186,24 @@ fn independent_bases_are_good_at_every_size() {
     }
 }
 
+/// Processor time of this thread, or the time of day where the system does not tell.
+fn processor_time(start: Instant) -> Duration {
+    let nanoseconds = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = nanoseconds.and_then(|text| text.split(' ').next()?.parse().ok());
+    nanoseconds.map_or_else(|| start.elapsed(), Duration::from_nanos)
+}
+
 #[test]
 fn generation_is_fast() {
+    let start = Instant::now();
     for (scheme, hashes) in [(HashScheme::Double, 3), (HashScheme::Independent, 8)] {
         for (tag_bits, hash_bits) in [(41, 4096), (59, 2048), (57, 1 << 17), (50, (1 << 18) - 64)] {
             let shape = HashShape { tag_bits, hash_bits, hashes, ..DEFAULT };
-            let fast = (0..100).any(|_| {
-                let start = Instant::now();
-                HashMatrices::new(scheme, shape).unwrap();
-                start.elapsed() < Duration::from_millis(20)
-            });
-            assert!(fast, "{scheme:?}, {shape:?}");
+            // Over many runs, since the system counts in ticks.
+            let before = processor_time(start);
+            (0..25).for_each(|_| drop(HashMatrices::new(scheme, shape).unwrap()));
+            let mean = (processor_time(start) - before) / 25;
+            assert!(mean < Duration::from_millis(20), "{scheme:?}, {shape:?}: {mean:?}");
         }
     }
 }
