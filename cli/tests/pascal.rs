@@ -363,4 +363,8 @@ fn study_options_are_checked_before_anything_runs() {
     assert!(refusal(&["study", "--repeats", "0"]).contains("repeats"));
     assert!(refusal(&["study", "--max-mape", "nan"]).contains("max_mape"));
     assert!(refusal(&["study", "--epsilon", "2"]).contains("epsilon"));
+    assert!(refusal(&["study", "--constant", "skew=x"]).contains("constant"));
+    assert!(refusal(&["study", "--references", "0,x"]).contains("references"));
+    // A held-out key that is a reference would be no test.
+    assert!(refusal(&["study", "--held-out", "3,4"]).contains("held_out"));
 }

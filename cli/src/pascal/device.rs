@@ -61,11 +61,7 @@ pub struct SimulateArgs {
 
 impl SimulateArgs {
     pub(super) fn report(&self) -> Result<Report, InputError> {
-        let mut device = StandIn::by_name(&self.device)?;
-        for change in &self.constant {
-            set_constant(&mut device, change)?;
-        }
-        device.check()?;
+        let device = device(&self.device, &self.constant)?;
         let specs = self.specs(&device)?;
         let bar = progress(specs.len());
         let mut runs: Vec<(RunSpec, RunResult)> = Vec::with_capacity(specs.len());
@@ -109,10 +105,13 @@ impl SimulateArgs {
     }
 
     fn specs(&self, device: &StandIn) -> Result<Vec<RunSpec>, InputError> {
+<<<<<<< ours
         let small = |field: &str, list: &str| -> Result<Vec<u32>, InputError> {
             let value = |n: u64| u32::try_from(n).map_err(|_| InputError::new(field, format!("{n} is too large")));
             numbers(field, list)?.into_iter().map(value).collect()
         };
+=======
+>>>>>>> theirs
         let path: LoadPath = self.path.parse()?;
         let blocks = match &self.blocks {
             Some(list) => numbers("blocks", list)?,
@@ -144,6 +143,23 @@ impl SimulateArgs {
         }
         Ok(specs)
     }
+}
+
+/// A device by its name, with constants changed.
+fn device(name: &str, changes: &[String]) -> Result<StandIn, InputError> {
+    let mut device = StandIn::by_name(name)?;
+    for change in changes {
+        set_constant(&mut device, change)?;
+    }
+    device.check()?;
+    Ok(device)
+}
+
+/// A list of whole numbers of 32 bits separated by commas.
+fn small(field: &str, list: &str) -> Result<Vec<u32>, InputError> {
+    let value =
+        |n: u64| u32::try_from(n).map_err(|_| InputError::new(field, format!("{n} is too large")));
+    numbers(field, list)?.into_iter().map(value).collect()
 }
 
 fn set_constant(device: &mut StandIn, change: &str) -> Result<(), InputError> {
@@ -226,6 +242,15 @@ pub struct StudyArgs {
     /// gb10-like, thor-like, gb10-quarter or thor-quarter
     #[arg(long, value_name = "NAME", default_value = "gb10-quarter")]
     device: String,
+    /// Change a constant of the device, as in simulate
+    #[arg(long, value_name = "KEY=VALUE")]
+    constant: Vec<String>,
+    /// Compute values of the references
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    references: Option<String>,
+    /// Compute values that are held out
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    held_out: Option<String>,
     /// Seed of the study
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -250,7 +275,7 @@ pub struct StudyArgs {
 
 impl StudyArgs {
     pub(super) fn report(&self) -> Result<Report, InputError> {
-        let device = StandIn::by_name(&self.device)?;
+        let device = device(&self.device, &self.constant)?;
         if self.repeats == 0 || self.repeats > 100 {
             return Err(InputError::new("repeats", format!("{}, legal values are 1 to 100", self.repeats)));
         }
@@ -263,6 +288,12 @@ impl StudyArgs {
         if self.small {
             study.families = vec![(1, LoadPath::Tma, 3), (1, LoadPath::Tma, 4)];
             study.held_out_compute = vec![3, 8, 9];
+        }
+        if let Some(list) = &self.references {
+            study.reference_compute = small("references", list)?;
+        }
+        if let Some(list) = &self.held_out {
+            study.held_out_compute = small("held_out", list)?;
         }
         let bar = progress(0);
         let found = study.run(&|done, total| {
