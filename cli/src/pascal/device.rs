@@ -105,13 +105,6 @@ impl SimulateArgs {
     }
 
     fn specs(&self, device: &StandIn) -> Result<Vec<RunSpec>, InputError> {
-<<<<<<< ours
-        let small = |field: &str, list: &str| -> Result<Vec<u32>, InputError> {
-            let value = |n: u64| u32::try_from(n).map_err(|_| InputError::new(field, format!("{n} is too large")));
-            numbers(field, list)?.into_iter().map(value).collect()
-        };
-=======
->>>>>>> theirs
         let path: LoadPath = self.path.parse()?;
         let blocks = match &self.blocks {
             Some(list) => numbers("blocks", list)?,
@@ -157,8 +150,7 @@ fn device(name: &str, changes: &[String]) -> Result<StandIn, InputError> {
 
 /// A list of whole numbers of 32 bits separated by commas.
 fn small(field: &str, list: &str) -> Result<Vec<u32>, InputError> {
-    let value =
-        |n: u64| u32::try_from(n).map_err(|_| InputError::new(field, format!("{n} is too large")));
+    let value = |n: u64| u32::try_from(n).map_err(|_| InputError::new(field, format!("{n} is too large")));
     numbers(field, list)?.into_iter().map(value).collect()
 }
 
