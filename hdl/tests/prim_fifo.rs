@@ -75,9 +75,10 @@ fn ready_and_valid_come_from_registers() {
 #[test]
 fn linters_are_silent() {
     for depth in [1, 2, 3, 5, 8, 64, 100] {
-        for width in [1, 3, 64] {
-            common::assert_silent(&fifo(RtlOptions::default(), Fifo::new(width, depth)).unwrap());
-            common::assert_silent(&fifo(RtlOptions::default(), Fifo::new(width, depth).with_flush().with_level()).unwrap());
-        }
+        common::assert_silent(&fifo(RtlOptions::default(), Fifo::new(3, depth)).unwrap());
+        common::assert_silent(&fifo(RtlOptions::default(), Fifo::new(3, depth).with_flush().with_level()).unwrap());
+    }
+    for width in [1, 64] {
+        common::assert_silent(&fifo(RtlOptions::default(), Fifo::new(width, 3)).unwrap());
     }
 }

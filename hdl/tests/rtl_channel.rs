@@ -57,7 +57,8 @@ fn ports_are_named_by_channel_field_and_direction() {
 fn data_passes_in_order() {
     let mut r = Rand(5);
     // Entries of the first queue, then of the second.
-    let (mut q, mut last): (VecDeque<(u64, u64)>, Option<(u64, u64)>) = (VecDeque::new(), None);
+    let mut q: VecDeque<(u64, u64)> = VecDeque::new();
+    let mut last: Option<(u64, u64)> = None;
     let bit = |b: bool| Bits::from_u64(1, u64::from(b));
     let mut steps = Vec::new();
     for _ in 0..300 {

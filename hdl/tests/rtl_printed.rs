@@ -3,7 +3,7 @@
 mod common;
 
 use l1forge_hdl::prim::{Fifo, Lock, fifo, rr_arbiter};
-use l1forge_hdl::rtl::{Bits, Expr, Module, ResetStyle, RtlOptions};
+use l1forge_hdl::rtl::{Bits, Expr, Module, ModuleBuilder, ResetStyle, RtlOptions};
 use std::rc::Rc;
 
 fn leaf(opts: RtlOptions) -> Rc<Module> {
@@ -28,7 +28,7 @@ fn top(opts: RtlOptions) -> Rc<Module> {
     m.purpose("One of each construct of the builder, to see that every linter accepts it without a word.")
         .latency("none worth a promise")
         .note("LEAVES", "4, instances of leaf");
-    m.no_inline().clock_reset();
+    m.repeated().clock_reset();
     let order = m.param("ORDER", Bits::pack(6, [3, 1, 2, 0]), "order of the leaves");
     let d = m.input("d_i", 32, "four bytes");
     let sel = m.input("sel_i", 2, "a selection");
@@ -101,4 +101,24 @@ fn printed_text() {
     insta::assert_snapshot!("rr_arbiter", rr_arbiter(RtlOptions::default(), 5, Lock::UntilReady).unwrap().verilog());
     let shape = Fifo::new(8, 3).with_flush().with_level();
     insta::assert_snapshot!("fifo", fifo(RtlOptions { reset: ResetStyle::SyncHigh }, shape).unwrap().verilog());
+}
+
+/// The text that the tutorial shows is what its first example prints.
+#[test]
+fn tutorial_shows_what_is_printed() {
+    let mut m = ModuleBuilder::new("event_counter");
+    m.purpose("Counts events and stops at the largest value.");
+    m.latency("count_o follows inc_i by one cycle");
+    m.clock_reset();
+    let inc = m.input("inc_i", 1, "count this cycle");
+    let clear = m.input("clear_i", 1, "start again at zero");
+    let count_o = m.output("count_o", 8, "events so far");
+    let count = m.reg("count_q", 8).doc("events so far");
+    let full = m.wire("full", count.reduce_and());
+    count.next_when(&clear, 0);
+    count.next_when(&inc & !&full, &count + 1);
+    m.assign(&count_o, &count);
+    let guide = include_str!("../../docs/guide/rtl-builder.md");
+    let shown = guide.split("```verilog\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(m.finish().unwrap().verilog(), shown);
 }

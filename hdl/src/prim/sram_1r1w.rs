@@ -14,7 +14,7 @@ const MAX_BITS: u32 = 8192;
 /// ```
 /// use l1forge_hdl::prim::sram_1r1w;
 /// use l1forge_hdl::rtl::{Design, Memory, ModuleBuilder};
-/// let mut m = ModuleBuilder::new("words");
+/// let mut m = ModuleBuilder::new("row_table");
 /// m.clock_reset();
 /// let row = m.input("row_i", 7, "row to read");
 /// let word = m.output("word_o", 24, "its word, one cycle later");

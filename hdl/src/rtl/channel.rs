@@ -2,8 +2,10 @@
 //!
 //! The two ends have different types, and connecting uses them up: a channel cannot be connected backwards or twice.
 
-use super::expr::{Expr, Operand};
-use super::module::{Connect, ModuleBuilder};
+use super::expr::Expr;
+use super::instance::Connect;
+use super::module::ModuleBuilder;
+use super::operand::Operand;
 
 /// What a channel carries: named fields.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -2,9 +2,9 @@
 
 use super::bits::Bits;
 use super::index::{Affine, Index, IndexKind, LoopVar};
+use super::operand::Operand;
 use super::signal::Signal;
 use std::fmt;
-use std::ops;
 use std::panic::Location;
 use std::rc::Rc;
 
@@ -106,88 +106,6 @@ pub(crate) struct Node {
 /// ```
 #[derive(Clone)]
 pub struct Expr(pub(crate) Rc<Node>);
-
-/// Anything that can stand for an [`Expr`] once the width is known: expressions, registers and integer constants.
-pub trait Operand {
-    /// The expression of width `width`; an expression of another width is returned unchanged, a constant that does not fit panics.
-    fn to_expr(self, width: u32) -> Expr;
-
-    /// The width, unless this is an integer that takes the width of its partner.
-    fn known_width(&self) -> Option<u32> {
-        None
-    }
-}
-
-impl Operand for Expr {
-    fn known_width(&self) -> Option<u32> {
-        Some(self.width())
-    }
-
-    fn to_expr(self, _: u32) -> Expr {
-        self
-    }
-}
-
-impl Operand for &Expr {
-    fn known_width(&self) -> Option<u32> {
-        Some(self.width())
-    }
-
-    fn to_expr(self, _: u32) -> Expr {
-        self.clone()
-    }
-}
-
-impl Operand for &&Expr {
-    fn known_width(&self) -> Option<u32> {
-        Some(self.width())
-    }
-
-    fn to_expr(self, _: u32) -> Expr {
-        (*self).clone()
-    }
-}
-
-impl Operand for Bits {
-    fn known_width(&self) -> Option<u32> {
-        Some(self.width())
-    }
-
-    fn to_expr(self, _: u32) -> Expr {
-        Expr::from(self)
-    }
-}
-
-impl Operand for &Bits {
-    fn known_width(&self) -> Option<u32> {
-        Some(self.width())
-    }
-
-    fn to_expr(self, _: u32) -> Expr {
-        Expr::from(self.clone())
-    }
-}
-
-macro_rules! int_operand {
-    ($($t:ty),*) => {$(
-        impl Operand for $t {
-            #[track_caller]
-            #[allow(clippy::unnecessary_fallible_conversions)]
-            fn to_expr(self, width: u32) -> Expr {
-                let v = u128::try_from(self).unwrap_or_else(|_| panic!("negative constant {self}: hardware values are unsigned"));
-                assert!(width >= 128 || v >> width == 0, "constant {self} does not fit {width} bits");
-                Expr::from(Bits::from_u128(width, v))
-            }
-        }
-    )*};
-}
-int_operand!(i32, u8, u16, u32, u64, u128, usize, i64);
-
-impl Operand for bool {
-    fn to_expr(self, width: u32) -> Expr {
-        Expr::from(Bits::from_u64(width, u64::from(self)))
-    }
-}
 
 impl From<Bits> for Expr {
     fn from(b: Bits) -> Self {
@@ -302,7 +220,7 @@ impl Expr {
     }
 
     #[track_caller]
-    fn same(&self, what: &str, other: impl Operand) -> Expr {
+    pub(crate) fn same(&self, what: &str, other: impl Operand) -> Expr {
         let o = other.to_expr(self.width());
         assert!(
             o.width() == self.width(),
@@ -331,7 +249,7 @@ impl Expr {
     }
 
     #[track_caller]
-    fn nary_all(op: NaryOp, parts: Vec<Expr>, width: u32) -> Expr {
+    pub(crate) fn nary_all(op: NaryOp, parts: Vec<Expr>, width: u32) -> Expr {
         if parts.len() == 1 {
             return parts.into_iter().next().unwrap_or_else(|| unreachable!());
         }
@@ -658,170 +576,6 @@ impl Expr {
         let b = a.same("mux", b);
         Expr::new(width, Kind::Mux(self.clone(), a, b))
     }
-
-    /// AND of all bits.
-    pub fn reduce_and(&self) -> Expr {
-        self.reduce(NaryOp::And)
-    }
-
-    /// OR of all bits: 1 if the value is not zero.
-    pub fn reduce_or(&self) -> Expr {
-        self.reduce(NaryOp::Or)
-    }
-
-    /// XOR of all bits: parity.
-    pub fn reduce_xor(&self) -> Expr {
-        self.reduce(NaryOp::Xor)
-    }
-
-    fn reduce(&self, op: NaryOp) -> Expr {
-        if self.width() == 1 { self.clone() } else { Expr::new(1, Kind::Reduce(op, self.clone())) }
-    }
-
-    /// 1 if the value is zero.
-    pub fn is_zero(&self) -> Expr {
-        if self.width() == 1 { !self } else { self.eq(0) }
-    }
-
-    /// Number of set bits, in [`value_width`]`(width)` bits.
-    #[track_caller]
-    pub fn popcount(&self) -> Expr {
-        if self.width() == 1 {
-            return self.clone();
-        }
-        let w = value_width(u64::from(self.width()));
-        if self.0.loopy || self.width() <= 4 {
-            return Expr::add_all((0..self.width()).map(|i| self.bit(i).zext(w)));
-        }
-        Expr::new(w, Kind::Popcount(self.clone()))
-    }
-
-    /// Keeps only the lowest set bit: `x & (~x + 1)`.
-    #[track_caller]
-    pub fn lowest_one(&self) -> Expr {
-        if self.width() == 1 {
-            return self.clone();
-        }
-        self & (!self + 1)
-    }
-
-    /// Keeps only the highest set bit.
-    #[track_caller]
-    pub fn highest_one(&self) -> Expr {
-        // Fills every position below a set bit, in steps of doubling distance.
-        let mut filled = self.clone();
-        let mut step = 1;
-        while step < self.width() {
-            filled = &filled | &filled.shr_const(step);
-            step *= 2;
-        }
-        &filled & &!filled.shr_const(1)
-    }
-
-    /// Index of the lowest set bit (0 if there is none), in [`index_width`]`(width)` bits.
-    #[track_caller]
-    pub fn priority_encode(&self) -> Expr {
-        self.lowest_one().onehot_to_bin()
-    }
-
-    /// Position of the set bit of a one-hot value (0 if none is set), in [`index_width`]`(width)` bits.
-    #[track_caller]
-    pub fn onehot_to_bin(&self) -> Expr {
-        let w = self.width();
-        if w == 1 {
-            return Expr::zeros(1);
-        }
-        Expr::concat_lsb_first((0..index_width(w)).map(|j| {
-            let mut mask = Bits::zero(w);
-            (0..w).filter(|i| i >> j & 1 == 1).for_each(|i| mask.set(i, true));
-            (self & mask).reduce_or()
-        }))
-    }
-
-    /// One-hot value of `n` bits with bit `self` set: `1 << self`. Zero if `self >= n`.
-    #[track_caller]
-    pub fn bin_to_onehot(&self, n: u32) -> Expr {
-        Expr::lit(n, 1).shl(self)
-    }
-
-    /// Selects an element of the packed bus by this one-hot value: OR over i of `self[i] ? bus[i] : 0`.
-    #[track_caller]
-    pub fn onehot_mux(&self, bus: impl Into<Expr>) -> Expr {
-        let bus = bus.into();
-        let n = self.width();
-        assert!(bus.width().is_multiple_of(n), "one-hot of {n} bits for a bus of {} bits", bus.width());
-        let w = bus.width() / n;
-        if n == 1 {
-            return self.replicate(w) & bus;
-        }
-        if self.0.loopy || bus.0.loopy {
-            return Expr::or_all((0..n).map(|i| self.bit(i).replicate(w) & bus.elem(i, w)));
-        }
-        Expr::new(w, Kind::OneHotMux { sel: self.clone(), bus })
-    }
-
-    /// OR of the elements of a packed bus of elements of `width` bits.
-    #[track_caller]
-    pub fn or_elems(&self, width: u32) -> Expr {
-        self.reduce_elems(NaryOp::Or, width)
-    }
-
-    /// AND of the elements of a packed bus of elements of `width` bits.
-    #[track_caller]
-    pub fn and_elems(&self, width: u32) -> Expr {
-        self.reduce_elems(NaryOp::And, width)
-    }
-
-    /// XOR of the elements of a packed bus of elements of `width` bits.
-    #[track_caller]
-    pub fn xor_elems(&self, width: u32) -> Expr {
-        self.reduce_elems(NaryOp::Xor, width)
-    }
-
-    /// Wrapping sum of the elements of a packed bus of elements of `width` bits.
-    #[track_caller]
-    pub fn add_elems(&self, width: u32) -> Expr {
-        self.reduce_elems(NaryOp::Add, width)
-    }
-
-    #[track_caller]
-    fn reduce_elems(&self, op: NaryOp, width: u32) -> Expr {
-        assert!(self.width().is_multiple_of(width), "a bus of {} bits is not made of elements of {width} bits", self.width());
-        let n = self.width() / width;
-        if n == 1 {
-            return self.clone();
-        }
-        if width == 1 && op != NaryOp::Add {
-            return self.reduce(op);
-        }
-        if self.0.loopy {
-            return Expr::nary_all(op, (0..n).map(|i| self.elem(i, width)).collect(), width);
-        }
-        Expr::new(width, Kind::ReduceElems(op, self.clone()))
-    }
-
-    /// Table: the value whose key equals `self`, else `default`. Keys must differ.
-    #[track_caller]
-    pub fn select<V: Operand>(&self, arms: impl IntoIterator<Item = (u64, V)>, default: impl Into<Expr>) -> Expr {
-        let default = default.into();
-        let mut seen = std::collections::BTreeSet::new();
-        let arms: Vec<_> = arms
-            .into_iter()
-            .map(|(k, v)| {
-                let w = self.width();
-                assert!(w >= 64 || k >> w == 0, "case key {k} does not fit {w} bits");
-                assert!(seen.insert(k), "case key {k} twice");
-                (Bits::from_u64(w, k), default.same("select", v))
-            })
-            .collect();
-        if arms.is_empty() {
-            return default;
-        }
-        if self.0.loopy || default.0.loopy || arms.iter().any(|a| a.1.0.loopy) {
-            return arms.into_iter().rev().fold(default, |d, (k, v)| self.eq(k).mux(v, d));
-        }
-        Expr::new(default.width(), Kind::Case { sel: self.clone(), arms, default })
-    }
 }
 
 impl Kind {
@@ -849,77 +603,6 @@ impl Kind {
                 f(default);
             }
         }
-    }
-}
-
-macro_rules! binary {
-    ($tr:ident, $f:ident, $what:literal, |$a:ident, $b:ident| $make:expr) => {
-        impl<R: Operand> ops::$tr<R> for Expr {
-            type Output = Expr;
-            #[track_caller]
-            fn $f(self, rhs: R) -> Expr {
-                let $b = self.same($what, rhs);
-                let $a = self;
-                $make
-            }
-        }
-        impl<R: Operand> ops::$tr<R> for &Expr {
-            type Output = Expr;
-            #[track_caller]
-            fn $f(self, rhs: R) -> Expr {
-                let $b = self.same($what, rhs);
-                let $a = self.clone();
-                $make
-            }
-        }
-        impl<R: Operand> ops::$tr<R> for super::module::Reg {
-            type Output = Expr;
-            #[track_caller]
-            fn $f(self, rhs: R) -> Expr {
-                let $b = self.same($what, rhs);
-                let $a: Expr = (*self).clone();
-                $make
-            }
-        }
-        impl<R: Operand> ops::$tr<R> for &super::module::Reg {
-            type Output = Expr;
-            #[track_caller]
-            fn $f(self, rhs: R) -> Expr {
-                let $b = self.same($what, rhs);
-                let $a: Expr = (**self).clone();
-                $make
-            }
-        }
-    };
-}
-binary!(BitAnd, bitand, "&", |a, b| Expr::nary(NaryOp::And, a, b));
-binary!(BitOr, bitor, "|", |a, b| Expr::nary(NaryOp::Or, a, b));
-binary!(BitXor, bitxor, "^", |a, b| Expr::nary(NaryOp::Xor, a, b));
-binary!(Add, add, "+", |a, b| Expr::nary(NaryOp::Add, a, b));
-binary!(Sub, sub, "-", |a, b| Expr::new(a.width(), Kind::Sub(a, b)));
-
-impl ops::Not for Expr {
-    type Output = Expr;
-    fn not(self) -> Expr {
-        match self.kind() {
-            Kind::Not(e) => e.clone(),
-            Kind::Lit(b) => Expr::from(b.not()),
-            _ => Expr::new(self.width(), Kind::Not(self)),
-        }
-    }
-}
-
-impl ops::Not for &Expr {
-    type Output = Expr;
-    fn not(self) -> Expr {
-        !self.clone()
-    }
-}
-
-impl ops::Not for &super::module::Reg {
-    type Output = Expr;
-    fn not(self) -> Expr {
-        !(**self).clone()
     }
 }
 

@@ -2,8 +2,12 @@
 
 use super::bits::Bits;
 use super::expr::{Expr, index_width};
-use super::module::{ModuleBuilder, Reg};
+use super::module::ModuleBuilder;
 use super::process::Block;
+use super::reg::Reg;
+
+/// Condition (`None` is always) and next state.
+type Move = (Option<Expr>, Expr);
 
 /// A finite-state machine made by [`ModuleBuilder::fsm`].
 pub struct Fsm {
@@ -16,13 +20,13 @@ pub struct Fsm {
 /// Transitions of a state machine, given state by state.
 pub struct Transitions<'a> {
     fsm: &'a Fsm,
-    arms: Vec<(usize, Vec<(Option<Expr>, Expr)>)>,
+    arms: Vec<(usize, Vec<Move>)>,
 }
 
 /// Transitions out of one state.
 pub struct StateMoves<'a> {
     fsm: &'a Fsm,
-    moves: Vec<(Option<Expr>, Expr)>,
+    moves: Vec<Move>,
 }
 
 impl Fsm {
@@ -153,7 +157,7 @@ impl ModuleBuilder {
 }
 
 /// `if / else if / else` over transitions.
-fn chain(p: &mut Block, next: &Expr, moves: Vec<(Option<Expr>, Expr)>) {
+fn chain(p: &mut Block, next: &Expr, moves: Vec<Move>) {
     let mut moves = moves.into_iter();
     let (cond, to) = match moves.next() {
         None => return,

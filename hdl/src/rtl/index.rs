@@ -220,8 +220,8 @@ impl From<&Expr> for Index {
     }
 }
 
-impl From<&super::module::Reg> for Index {
-    fn from(r: &super::module::Reg) -> Self {
+impl From<&super::reg::Reg> for Index {
+    fn from(r: &super::reg::Reg) -> Self {
         (**r).clone().into()
     }
 }

@@ -1,5 +1,17 @@
 //! The RTL builder: describe a module in Rust, get checked, readable Verilog-2005.
 //!
+//! | to describe | use |
+//! |---|---|
+//! | a module | [`ModuleBuilder`], finished into a [`Module`]; modules are assembled by a [`Design`] |
+//! | values | [`Expr`], constants [`Bits`], evaluation in Rust with [`Env`] |
+//! | state | [`Reg`], [`Fsm`] |
+//! | always blocks, loops | [`Block`], [`LoopVar`], [`Index`] |
+//! | instances | [`ModuleBuilder::instance`], [`ModuleBuilder::instance_array`], [`Connect`]; hand-written modules are [`External`] |
+//! | ready/valid channels | [`Payload`], [`Source`], [`Sink`] |
+//!
+//! The parts are small: expressions and statements are built and checked by width at once, [`ModuleBuilder::finish`] checks the whole module (names, drivers, uses,
+//! combinational loops) and prints it. The tutorial is `docs/guide/rtl-builder.md`.
+//!
 //! ```
 //! use l1forge_hdl::rtl::{Design, ModuleBuilder};
 //!
@@ -32,12 +44,16 @@ mod expr;
 mod external;
 mod fold;
 mod fsm;
+mod helpers;
 mod index;
+mod instance;
 mod keywords;
 mod module;
+mod operand;
 mod options;
 mod print;
 mod process;
+mod reg;
 mod signal;
 
 pub use bits::Bits;
@@ -45,10 +61,18 @@ pub use channel::{Payload, Sink, Source};
 pub use design::{Design, Dir, Memory, Module, Param, Port};
 pub use error::RtlError;
 pub use eval::Env;
-pub use expr::{Expr, Operand, index_width, value_width};
+pub use expr::{Expr, index_width, value_width};
 pub use external::External;
 pub use fsm::{Fsm, StateMoves, Transitions};
 pub use index::{Index, LoopVar};
-pub use module::{Connect, ModuleBuilder, Outputs, Reg, RegPart};
+pub use instance::{Connect, Outputs};
+pub use module::ModuleBuilder;
+pub use operand::Operand;
 pub use options::{ResetStyle, RtlOptions};
 pub use process::{Block, CaseArms, IfChain};
+pub use reg::{Reg, RegPart};
+
+/// The examples of the tutorial, so that they are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/rtl-builder.md")]
+struct Guide;

@@ -1,8 +1,9 @@
 //! Statements inside `always` blocks: assignments, `if`, `case`, `for`.
 
 use super::bits::Bits;
-use super::expr::{Expr, Kind, Loc, Operand};
+use super::expr::{Expr, Kind, Loc};
 use super::index::LoopVar;
+use super::operand::Operand;
 use super::signal::{SigKind, Signal};
 use std::collections::BTreeSet;
 use std::panic::Location;

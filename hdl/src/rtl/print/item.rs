@@ -3,7 +3,8 @@
 use super::super::design::{Module, name_marker};
 use super::super::expr::Expr;
 use super::super::index::LoopVar;
-use super::super::module::{Instance, Item};
+use super::super::instance::Instance;
+use super::super::module::Item;
 use super::super::options::ResetStyle;
 use super::super::signal::{SigKind, Signal};
 use super::expr::is_block;

@@ -22,9 +22,12 @@ use text::{base_name, comment_into, range_text, table_text, typed, wrap_into};
 /// Shared expressions larger than this become a wire.
 const SHARE_SIZE: u32 = 5;
 
-/// Wires that the printer makes, by name: width and the parts that are used (`None` is everything).
+/// Parts of a wire that are used, as position and width; `None` is everything.
+type UsedParts = Option<Vec<(u32, u32)>>;
+
+/// Wires that the printer makes, by name, with their width.
 #[derive(Default)]
-struct Made(BTreeMap<String, (u32, Option<Vec<(u32, u32)>>)>);
+struct Made(BTreeMap<String, (u32, UsedParts)>);
 
 impl Made {
     fn add(&mut self, name: &str, width: u32) {
@@ -290,7 +293,7 @@ impl<'a> Printer<'a> {
             self.out.push_str(&format!("    {dir}{gap} {name:nw$}  // {doc}\n"));
         }
         self.out.push_str(");\n");
-        if b.no_inline {
+        if b.repeated {
             self.out.push_str("    /* verilator no_inline_module */\n");
         }
         self.out.push('\n');

@@ -8,7 +8,7 @@ use super::super::signal::{SigKind, Signal};
 use super::text::{base_name, comment_into, lit_text, repl_text, typed, wrap_into};
 use super::walk::{mentions, reads_parameters, reads_signals};
 use super::{Made, Printer, Process, Scope};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 /// Declarations and statements of an always block, both with their indentation.
@@ -16,6 +16,9 @@ struct Body {
     decls: String,
     code: String,
 }
+
+/// Condition and value of a register update.
+type Step = (Option<String>, String);
 
 /// One register update chain: conditions, and for each the assignments under it.
 type Chain = (Vec<Option<String>>, Vec<Vec<String>>);
@@ -247,7 +250,7 @@ impl Printer<'_> {
 
     /// Appends the updates of a register: those of one target form a chain, and chains with the same conditions are one.
     fn chains_of(&mut self, r: &Signal, chains: &mut Vec<Chain>) {
-        let mut by_target: Vec<(String, Vec<(Option<String>, String)>)> = Vec::new();
+        let mut by_target: Vec<(String, Vec<Step>)> = Vec::new();
         self.base = base_name(&r.name);
         for u in r.updates.borrow().iter() {
             let t = self.text(&u.target);
@@ -300,8 +303,8 @@ fn surely_reads(e: &Expr, own: &[u32]) -> bool {
 }
 
 /// Names of the variables of loops inside branches (`inside`: the statements are in one), each once.
-fn branch_loop_vars(stmts: &[Stmt], inside: bool) -> std::collections::BTreeSet<String> {
-    let mut all = std::collections::BTreeSet::new();
+fn branch_loop_vars(stmts: &[Stmt], inside: bool) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
     for s in stmts {
         match s {
             Stmt::For { var, body, .. } => {
