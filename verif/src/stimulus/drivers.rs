@@ -638,6 +638,7 @@ struct RefreshController {
 impl Driver for RefreshController {
     fn drive(&mut self, io: &mut Io) {
         Fill::Bits(0).fill("lanes_empty_i", io);
+        Fill::Bits(6).fill("clear_ready_i", io);
         Fill::Bits(1).fill("lanes_match_i", io);
         Fill::Seldom(2, 0.5).fill("refresh_ready_i", io);
         // In some phases no beat comes, so that streams run into their timeout.
