@@ -20,7 +20,7 @@ pub(super) fn module(c: &Context) -> Built {
     let read_data_o = m.output("read_data_o", copies * b * n, "row read in the cycle before, by copy*BANKS + bank");
 
     let data = m.net("write_data", b * n).doc("every written bit of a row gets the same value");
-    m.comb_for("g", b, |block, g| block.set(data.elem(g, n), write_value.bit(g).replicate(n)));
+    m.comb_for("j", b, |block, j| block.set(data.elem(j, n), write_value.bit(j).replicate(n)));
     let sram = sram_1r1w(c.r, n);
     for copy in 0..copies {
         let name = if copies == 1 { "u_bank".to_string() } else { format!("u_copy{copy}_bank") };
