@@ -110,7 +110,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         if let Some(message) = failure.borrow_mut().take() {
             bail!("{message}");
         }
-        outcome.map(|o| of_top(&o))
+        outcome.map(|o| of_top(&o, config.counter_bits))
     } else {
         let cycles = args.transactions.unwrap_or(20_000);
         let outcome = session.max_cycles(cycles).run(
@@ -198,16 +198,18 @@ fn report(args: &Args, json: bool, run: &Run, mismatches: u64) -> anyhow::Result
     Ok(())
 }
 
-fn of_top(outcome: &Outcome<BlockModel<top::Shared>, TopBench>) -> Run {
+fn of_top(outcome: &Outcome<BlockModel<top::Shared>, TopBench>, counter_bits: u32) -> Run {
     let bench = &outcome.bench;
     let (model, rtl) = (bench.model_counters(), bench.rtl_counters());
     let counter = |name: &str| rtl.iter().find(|c| c.0 == name).map_or(0, |c| c.1);
     let outcomes = ["remote_hits", "no_candidate", "all_missed", "busy", "queue_full", "disabled"].map(counter);
+    // Counters wrap.
+    let sum = outcomes.iter().fold(0, |sum: u64, n| sum.wrapping_add(*n));
     let object = |list: &[(&str, u64)]| Value::Object(list.iter().map(|(k, v)| ((*k).to_string(), json!(v))).collect());
     Run {
         cycles: outcome.report.cycles,
         transactions: bench.environment().activity().finished,
-        balanced: model == rtl && outcomes.iter().sum::<u64>() == counter("misses"),
+        balanced: model == rtl && sum & (u64::MAX >> (64 - counter_bits)) == counter("misses"),
         counters: object(&model),
         rtl_counters: object(&rtl),
         kernels: bench

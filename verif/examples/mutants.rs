@@ -197,7 +197,7 @@ fn number(variable: &str, default: u64) -> u64 {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let (seed, count, cycles) = (seed_from_env(1), number("MUTANTS", 20) as usize, number("CYCLES", 12_000));
+    let (seed, count, cycles) = (seed_from_env(1), number("MUTANTS", 20) as usize, number("CYCLES", 30_000));
     println!("| block | configuration | possible | tried | killed | survived |\n|---|---|---|---|---|---|");
     let mut survivors = Vec::new();
     for (name, configurations) in BLOCKS.iter().filter(|b| wanted.is_empty() || wanted.iter().any(|w| w == b.0)) {

@@ -80,12 +80,13 @@ pub(super) fn module(c: &Context, users: u32) -> Built {
 
 /// The base hashes of a tag: each bit the parity of its taps.
 fn base_hashes(m: &mut ModuleBuilder, tag: &Expr, hash: &HashMatrices, masked: bool) -> Vec<Expr> {
+    // The hashes of a very small filter, or the tag mask alone, do not read the whole tag.
+    let read = hash.bases.iter().flat_map(|base| &base.taps).fold(if masked { 0x3ff } else { 0 }, |all, taps| all | taps);
+    let unread: Vec<Expr> = (0..tag.width()).filter(|t| read >> t & 1 == 0).map(|t| tag.bit(t)).collect();
+    if !unread.is_empty() {
+        m.mark_unused(Expr::concat_lsb_first(unread));
+    }
     if hash.bases.is_empty() || hash.g_bits == 0 {
-        // Only the tag mask reads the tag, if there is one.
-        let read = if masked { tag.width().min(10) } else { 0 };
-        if tag.width() > read {
-            m.mark_unused(tag.bits(read, tag.width() - read));
-        }
         return Vec::new();
     }
     let mut list = Vec::new();

@@ -85,7 +85,14 @@ pub(super) fn driver(name: &str, c: &Config, seed: u64) -> Box<dyn Driver> {
             ("clear_row_i", Fill::Below(rows)),
             ("clear_sm_i", Fill::Below(sms)),
         ]),
-        "refresh_controller" => Box::new(RefreshController { last_row: rows - 1, timeout: u64::from(c.stream_timeout), since_hold: 0 }),
+        "refresh_controller" => Box::new(RefreshController {
+            last_row: rows - 1,
+            period: u64::from(c.refresh_period),
+            elapsed: 0,
+            timeout: u64::from(c.stream_timeout),
+            since_hold: 0,
+            before: (0, false, false),
+        }),
         "statistics" => Box::new(Statistics { sms: c.sms as usize }),
         "c2p_cache" => {
             let profile = match seed % 4 {
@@ -633,16 +640,28 @@ impl Driver for UpdateLane {
 
 struct RefreshController {
     last_row: u64,
+    period: u64,
+    /// Cycles since a rebuild began or a dead SM was passed over.
+    elapsed: u64,
     timeout: u64,
     since_hold: u64,
+    /// `sm_o`, `hold_o` and `rebuilt_o` of the cycle before.
+    before: (u64, bool, bool),
 }
 
 impl Driver for RefreshController {
     fn drive(&mut self, io: &mut Io) {
         Fill::Bits(0).fill("lanes_empty_i", io);
-        Fill::Bits(6).fill("clear_ready_i", io);
+        let busy = io.chance(6) && io.rarely(0.3);
+        io.flag("clear_ready_i", 0, !busy);
         Fill::Bits(1).fill("lanes_match_i", io);
         Fill::Seldom(2, 0.5).fill("refresh_ready_i", io);
+        // Half of the time one SM is dead.
+        let place = io.inputs.index("refresh_ready_i");
+        let sms = u64::from(io.inputs.ports()[place].count);
+        if io.cycle & 4096 != 0 {
+            io.flag("refresh_ready_i", (io.cycle / 8192 % sms) as usize, false);
+        }
         // In some phases no beat comes, so that streams run into their timeout.
         let silent = io.phase.knobs[7] < 0.4;
         let beat = !silent && io.chance(3) && io.rarely(0.5);
@@ -654,12 +673,16 @@ impl Driver for RefreshController {
         io.eval();
         // A flush when something else ends is more interesting.
         let cleared = io.output("clear_valid_o", 0) != 0 && io.output("clear_row_o", 0) == self.last_row;
-        // REQUEST, or IDLE before it passes over a dead SM.
-        let sm = io.output("sm_o", 0) as usize;
-        let asked =
-            io.output("refresh_valid_o", sm) != 0 && ["hold_o", "block_o", "streaming_o"].iter().all(|port| io.output(port, 0) == 0);
-        let ends = cleared || asked || io.output("rebuilt_o", 0) != 0;
-        let flush = io.rarely(if ends { 0.2 } else { 0.01 }) && io.chance(6);
+        // The cycle in which a dead SM is passed over: its request is still there when a period is over.
+        let (sm, hold, rebuilt) = (io.output("sm_o", 0), io.output("hold_o", 0) != 0, io.output("rebuilt_o", 0) != 0);
+        let (last_sm, held, was_rebuilt) = self.before;
+        let started = hold && !held || sm != last_sm && !was_rebuilt;
+        self.elapsed = if started { 0 } else { self.elapsed + 1 };
+        self.before = (sm, hold, rebuilt);
+        self.since_hold = if hold { 0 } else { self.since_hold + 1 };
+        let asking = self.since_hold <= self.timeout + 1; // REQUEST, which is no more interesting than other states
+        let dead = !asking && self.elapsed + 2 >= self.period && io.output("refresh_valid_o", sm as usize) != 0;
+        let flush = if dead { io.rarely(0.2) } else { io.rarely(if cleared || rebuilt { 0.2 } else { 0.01 }) && io.chance(6) };
         io.flag("flush_i", 0, flush);
     }
 }
