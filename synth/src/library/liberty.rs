@@ -185,10 +185,7 @@ mod tests {
         let text = "/* c */ a : 1.5; b (\"x\", \\\n 2);\n c : \"(A & !B)\"\n g (n) { s : \"}\"; /* } */ h () { } } d : 3 }";
         let list = statements(text, 0..text.len() - 1).unwrap();
         let seen: Vec<_> = list.iter().map(|s| (s.name, s.value.as_str(), s.body.is_some())).collect();
-        assert_eq!(
-            seen,
-            [("a", "1.5", false), ("b", "x,  2", false), ("c", "(A & !B)", false), ("g", "n", true), ("d", "3", false)]
-        );
+        assert_eq!(seen, [("a", "1.5", false), ("b", "x,  2", false), ("c", "(A & !B)", false), ("g", "n", true), ("d", "3", false)]);
         let inner = statements(text, list[3].body.clone().unwrap()).unwrap();
         assert_eq!(inner.iter().map(|s| s.name).collect::<Vec<_>>(), ["s", "h"]);
     }

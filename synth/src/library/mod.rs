@@ -122,7 +122,11 @@ impl Library {
             bail!("the library {} has no cells", self.name);
         }
         if !self.cells.values().any(|c| c.kind == Kind::FlipFlop) {
-            bail!("the library {} has no flip-flop among its {} cells; give the file with the sequential cells too", self.name, self.cells.len());
+            bail!(
+                "the library {} has no flip-flop among its {} cells; give the file with the sequential cells too",
+                self.name,
+                self.cells.len()
+            );
         }
         if self.inverter().is_none() {
             bail!("the library {} has no inverter among its {} cells; give the file with the inverters too", self.name, self.cells.len());
