@@ -13,6 +13,10 @@ done
 ./scripts/setup.sh
 start=$SECONDS
 cargo test --workspace --no-fail-fast
+if [ -n "${L1FORGE_FULL:-}" ]; then
+  echo "== heavy tests"
+  cargo test --workspace --no-fail-fast -- --ignored full_
+fi
 echo
 echo "test.sh: all tests passed in $((SECONDS - start)) s${L1FORGE_FULL:+ (with --full)}."
 echo "Verilator builds are cached in ${L1FORGE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/l1forge}."

@@ -38,6 +38,9 @@ pub fn reset_of(config: &Config) -> Reset {
     }
 }
 
+/// Inputs of repeated modules up to this width are kept apart in Verilator. Wider ones are buses for all instances, which would be copied for each.
+const SEPARATE_WIDTH: u32 = 256;
+
 /// Generates a block for co-simulation.
 ///
 /// # Errors
@@ -71,9 +74,14 @@ pub fn design(config: &Config, name: &str, instance: usize) -> Result<Design, Bl
         return Err(BlockError::Ports { block: name.into(), model: list(&theirs, &ours), module: list(&ours, &theirs) });
     }
     let top = module.name().to_string();
-    let files = l1forge_hdl::rtl::Design::new(module)?.files();
+    let generated = l1forge_hdl::rtl::Design::new(module)?;
+    let inputs = |m: &l1forge_hdl::rtl::Module| {
+        let narrow = |p: &&l1forge_hdl::rtl::Port| p.dir == l1forge_hdl::rtl::Dir::Input && p.width <= SEPARATE_WIDTH;
+        m.ports().iter().filter(narrow).map(|p| (m.name().to_string(), p.name.clone())).collect::<Vec<_>>()
+    };
+    let separate = generated.modules().iter().filter(|m| m.is_repeated() && m.name() != top).flat_map(|m| inputs(m)).collect();
     let clocked = ports.iter().any(|p| p.name == "clk_i");
-    let design = Design::new(top).sources(files).ports(ports);
+    let design = Design::new(top).sources(generated.files()).ports(ports).separate(separate);
     Ok(if clocked { design.clock("clk_i") } else { design })
 }
 

@@ -71,6 +71,12 @@ const VERILATOR_FLAGS: &[&str] = &[
     "-Wno-fatal",
 ];
 
+/// Bytes of C++ that are compiled at once. The headers of a large design cost more than half a second per compilation.
+const UNIT_BYTES: u64 = 1 << 20;
+
+/// Name of the file with directions for Verilator, see [`Design::separate`].
+const DIRECTIONS: &str = "l1forge.vlt";
+
 /// Arguments of make: optimising more costs much build time and gains no speed.
 const MAKE_FLAGS: &[&str] = &["-j2", "OPT_FAST=-O1", "OPT_SLOW=-O0"];
 
@@ -112,6 +118,7 @@ pub struct Design {
     ports: Option<Vec<PortSpec>>,
     clock: Option<String>,
     defines: Vec<(String, String)>,
+    separate: Vec<(String, String)>,
     waves: Waves,
     coverage: bool,
 }
@@ -119,7 +126,16 @@ pub struct Design {
 impl Design {
     /// A design whose top module is `top`, without sources yet.
     pub fn new(top: impl Into<String>) -> Self {
-        Self { top: top.into(), sources: Vec::new(), ports: None, clock: None, defines: Vec::new(), waves: Waves::Off, coverage: false }
+        Self {
+            top: top.into(),
+            sources: Vec::new(),
+            ports: None,
+            clock: None,
+            defines: Vec::new(),
+            separate: Vec::new(),
+            waves: Waves::Off,
+            coverage: false,
+        }
     }
 
     /// Adds a source. `name` is the relative path that messages show; a name ending in `.v` is read as Verilog-2005, one ending in
@@ -156,6 +172,14 @@ impl Design {
     #[must_use]
     pub fn define(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.defines.push((name.into(), value.into()));
+        self
+    }
+
+    /// Keeps inputs of modules, as (module, port), as variables of their own. Otherwise Verilator writes what drives such an input into the code
+    /// of each instance, and instances that could share code do not.
+    #[must_use]
+    pub fn separate(mut self, ports: Vec<(String, String)>) -> Self {
+        self.separate = ports;
         self
     }
 
@@ -203,6 +227,11 @@ impl Design {
 
     pub(crate) fn has_coverage(&self) -> bool {
         self.coverage
+    }
+
+    fn directions(&self) -> String {
+        let lines = self.separate.iter().map(|(module, port)| format!("public_flat_rd -module \"{module}\" -var \"{port}\"\n"));
+        format!("`verilator_config\n{}", lines.collect::<String>())
     }
 
     fn verilator_arguments(&self) -> Vec<String> {
@@ -374,6 +403,11 @@ impl Builder {
         (self.progress)(Stage::Translating);
         let mut verilator = self.tools.command(Tool::Verilator)?;
         verilator.args(design.verilator_arguments()).args(["--Mdir", "../obj"]);
+        if !design.separate.is_empty() {
+            let path = sources.join(DIRECTIONS);
+            fs::write(&path, design.directions()).at(&path)?;
+            verilator.arg(DIRECTIONS);
+        }
         verilator.args(design.sources.iter().map(|(name, _)| name)).current_dir(&sources);
         if !run(&mut verilator, &workspace.log)? {
             return Err(BuildError::Verilator {
@@ -414,6 +448,11 @@ impl Builder {
             Err(_) => "OBJCACHE=".into(),
         });
         make.arg(format!("L1F_CXXFLAGS={}", CXX_FLAGS.join(" ")));
+        for (kind, lists) in [("FAST", ["VM_CLASSES_FAST", "VM_SUPPORT_FAST"]), ("SLOW", ["VM_CLASSES_SLOW", "VM_SUPPORT_SLOW"])] {
+            let names: Vec<String> = lists.iter().flat_map(|list| make_list(&classes, list)).collect();
+            let units = write_units(&objects, &kind.to_lowercase(), &names)?;
+            make.arg(format!("VM_CLASSES_{kind}={}", units.join(" "))).arg(format!("VM_SUPPORT_{kind}="));
+        }
         let runtime: Vec<_> = runtime.iter().map(|path| relative(&objects, path)).collect();
         make.arg(format!("L1F_RUNTIME={}", runtime.join(" ")));
         if !run(&mut make, &workspace.log)? {
@@ -528,6 +567,7 @@ fn key_of(design: &Design, versions: &Versions) -> String {
         CXX_FLAGS.iter().map(ToString::to_string).collect(),
         RUNTIME_FLAGS.iter().map(ToString::to_string).collect(),
         design.sources.iter().flat_map(|(name, text)| [name.clone(), text.clone()]).collect(),
+        vec![design.directions(), UNIT_BYTES.to_string()],
         // Without the element width, on which only reports depend.
         design.ports.iter().flatten().map(|spec| format!("{} {} {}", spec.dir, spec.width, spec.name)).collect(),
     ];
@@ -728,6 +768,31 @@ fn make_list(makefile: &str, variable: &str) -> Vec<String> {
         next = continued.and_then(|_| lines.next());
     }
     names
+}
+
+/// Writes files that each include as many of the C++ files `names` as are compiled at once; returns their names without extension.
+fn write_units(folder: &Path, kind: &str, names: &[String]) -> Result<Vec<String>, IoError> {
+    let mut units: Vec<(u64, String)> = Vec::new();
+    for name in names {
+        let path = folder.join(format!("{name}.cpp"));
+        let bytes = fs::metadata(&path).at(&path)?.len();
+        let line = format!("#include \"{name}.cpp\"\n");
+        match units.last_mut() {
+            Some((size, text)) if *size + bytes <= UNIT_BYTES => {
+                *size += bytes;
+                text.push_str(&line);
+            }
+            _ => units.push((bytes, line)),
+        }
+    }
+    let mut written = Vec::new();
+    for (number, (_, text)) in units.iter().enumerate() {
+        let name = format!("unit_{kind}_{number}");
+        let path = folder.join(format!("{name}.cpp"));
+        fs::write(&path, text).at(&path)?;
+        written.push(name);
+    }
+    Ok(written)
 }
 
 /// Runs a command with its output appended to `log`; tells whether it succeeded.

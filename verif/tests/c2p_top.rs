@@ -173,19 +173,17 @@ fn starvation_of_4_sms() {
 }
 
 #[test]
-fn starvation_of_64_sms() {
-    if full() {
-        starvation("paper", &config(&["l1_bytes=2048"]), 10_000);
-    }
+#[ignore = "minutes: scripts/test.sh --full"]
+fn full_starvation_of_64_sms() {
+    starvation("paper", &config(&["l1_bytes=2048"]), 10_000);
 }
 
 #[test]
-fn lockstep_of_64_sms() {
-    if full() {
-        let c = config(&["l1_bytes=2048"]);
-        let outcome = run("paper", &c, seed_from_env(1), End::Cycles(20_000), &Profile::random(), 300, None);
-        assert!(outcome.report.cycles >= 20_000);
-    }
+#[ignore = "minutes: scripts/test.sh --full"]
+fn full_lockstep_of_64_sms() {
+    let c = config(&["l1_bytes=2048"]);
+    let outcome = run("paper", &c, seed_from_env(1), End::Cycles(20_000), &Profile::random(), 300, None);
+    assert!(outcome.report.cycles >= 20_000);
 }
 
 #[test]

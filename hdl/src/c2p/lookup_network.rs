@@ -2,11 +2,12 @@
 
 use super::bank_arbiter::{self, Use};
 use super::context::{Built, Context};
-use crate::rtl::{Expr, ModuleBuilder, index_width};
+use super::lookup_copy;
+use crate::rtl::Expr;
 use l1forge_config::CopyChoice;
 
 /// Ports of copy `copy`, in ascending order; all ports with `copy_choice = "any"`.
-fn ports(c: &Context, copy: u32) -> Vec<u32> {
+pub(super) fn ports(c: &Context, copy: u32) -> Vec<u32> {
     (0..c.n * c.k).filter(|p| c.config.copy_choice == CopyChoice::Any || c.copy_of(p / c.k, p % c.k) == copy).collect()
 }
 
@@ -15,13 +16,21 @@ pub(super) fn requesters(c: &Context) -> u32 {
     (0..c.c).map(|copy| ports(c, copy).len() as u32).max().unwrap_or(0)
 }
 
+/// Name of a module of copy `copy`: with its number of lookups where copies differ in it.
+pub(super) fn one_name(c: &Context, name: &str, copy: u32) -> String {
+    let n = ports(c, copy).len();
+    let all_alike = (0..c.c).all(|other| ports(c, other).len() == n);
+    if all_alike { name.to_string() } else { format!("{name}_{n}") }
+}
+
 /// The bank arbiter of one copy. Copies with as many requesters share one module.
 pub(super) fn arbiter(c: &Context, copy: u32) -> Built {
     let n = ports(c, copy).len() as u32;
-    let all_alike = (0..c.c).all(|other| ports(c, other).len() as u32 == n);
-    let name = if all_alike { "bank_arbiter".to_string() } else { format!("bank_arbiter_{n}") };
     let picks = if c.config.copy_choice == CopyChoice::Any { c.c } else { 1 };
-    bank_arbiter::module(c, &Use { name: &name, requesters: n, payload: c.rw, picks, merge: c.config.merge_rows })
+    bank_arbiter::module(
+        c,
+        &Use { name: &one_name(c, "bank_arbiter", copy), requesters: n, payload: c.rw, picks, merge: c.config.merge_rows },
+    )
 }
 
 pub(super) fn module(c: &Context) -> Built {
@@ -67,21 +76,20 @@ pub(super) fn module(c: &Context) -> Built {
     for group in 0..if any { 1 } else { copies } {
         m.section(&if any { "Every lookup may read any copy".to_string() } else { format!("Lookups that read copy {group}") });
         let list = ports(c, group);
-        let name = |text: &str| if any || copies == 1 { text.to_string() } else { format!("{text}{group}") };
-        let part = Group::build(c, &mut m, &name, &list, group, &valid, &index)?;
-        let data = if any { read_data.clone() } else { read_data.bits(group * b * n, b * n) };
-        let row = m.net(&name("rows"), list.len() as u32 * n).doc("row of each of these lookups");
-        m.comb_for("p", list.len() as u32, |block, p| {
-            let at = part.place.elem(p, part.place.width() / list.len() as u32);
-            block.set(row.elem(p, n), data.elem(at.resize(index_width(data.width() / n)), n));
+        let gather = |bus: &Expr, width: u32| Expr::concat_lsb_first(list.iter().map(|&p| bus.elem(p, width)).collect::<Vec<_>>());
+        let name = if any || copies == 1 { "u_copy".to_string() } else { format!("u_copy{group}") };
+        let part = m.instance(&name, &lookup_copy::module(c, group)?, |i| {
+            i.connect("valid_i", gather(&valid, 1)).connect("index_i", gather(&index, c.x));
+            i.connect("rows_i", if any { read_data.clone() } else { read_data.bits(group * b * n, b * n) });
         });
+        let (taken, row) = (part.get("ready_o"), part.get("row_o"));
         for (at, &p) in list.iter().enumerate() {
-            granted[p as usize] = Some(part.taken.bit(at as u32));
+            granted[p as usize] = Some(taken.bit(at as u32));
             // One assignment each: simulators copy a wide concatenation once per item.
             m.assign(row_o.elem(p, n), row.elem(at as u32, n));
         }
-        reads.push(part.read_valid);
-        read_rows.push(part.read_row);
+        reads.push(part.get("read_valid_o"));
+        read_rows.push(part.get("read_row_o"));
     }
     let unwrap = |list: Vec<Option<Expr>>| {
         Expr::concat_lsb_first(list.into_iter().map(|e| e.unwrap_or_else(|| unreachable!("every port reads a copy"))).collect::<Vec<_>>())
@@ -122,85 +130,4 @@ pub(super) fn module(c: &Context) -> Built {
         }
     }
     m.finish()
-}
-
-/// The lookups that compete for the same banks.
-struct Group {
-    /// Granted, by place in the group.
-    taken: Expr,
-    /// Where each lookup finds its row in the data of the next cycle.
-    place: Expr,
-    /// Reads, by copy and bank.
-    read_valid: Expr,
-    read_row: Expr,
-}
-
-impl Group {
-    fn build(
-        c: &Context,
-        m: &mut ModuleBuilder,
-        name: &dyn Fn(&str) -> String,
-        list: &[u32],
-        copy: u32,
-        valid: &Expr,
-        index: &Expr,
-    ) -> Result<Self, crate::rtl::RtlError> {
-        let (b, n) = (c.b, list.len() as u32);
-        let gather = |f: &dyn Fn(u32) -> Expr| Expr::concat_lsb_first(list.iter().map(|&p| f(p)).collect::<Vec<_>>());
-        let bank_width = c.bank_width();
-        let wants = m.wire(&name("wants"), gather(&|p| valid.bit(p)));
-        let row = m.wire(&name("row"), gather(&|p| c.row_of(&index.elem(p, c.x))));
-        let bank = m.wire(&name("bank"), gather(&|p| c.bank_of(&index.elem(p, c.x))));
-        let requests = m.net(&name("requests"), b * n).doc("for each bank, the lookups that ask for it");
-        m.comb_for("p", n, |block, p| {
-            // The test comes first so that simulators pass over idle lookups.
-            block.if_(wants.bit(p), |block| {
-                block.for_loop("j", b, |block, j| block.set(requests.bit(j * n + p), bank.elem(p, bank_width).eq(j.value(bank_width))));
-            });
-        });
-        let arbiter = arbiter(c, copy)?;
-        let arbiters = m.instance_array(&name("u_arbiter"), &arbiter, b, |i, g| {
-            i.connect("req_i", requests.elem(g, n)).connect("payload_i", &row);
-        });
-        let grants = arbiters.get("grant_o");
-        let taken = m.wire(&name("taken"), grants.or_elems(n));
-        let (picks_valid, picks_row) = (arbiters.get("valid_o"), arbiters.get("payload_o"));
-        let bank_q = m.reg(&format!("{}_q", name("bank")), n * bank_width).no_reset().doc("bank read in the cycle before");
-        bank_q.next(&bank);
-        let picks = if c.config.copy_choice == CopyChoice::Any { c.c } else { 1 };
-        if picks == 1 {
-            return Ok(Self { taken, place: bank_q.into(), read_valid: picks_valid, read_row: picks_row });
-        }
-        // Picks come by bank and copy; reads go by copy and bank. A lookup finds its row in the copy whose pick has its row.
-        let by_copy = |bus: &Expr, width: u32| {
-            Expr::concat_lsb_first((0..picks * b).map(|i| bus.elem((i % b) * picks + i / b, width)).collect::<Vec<_>>())
-        };
-        let read_valid = by_copy(&picks_valid, 1);
-        let read_row = by_copy(&picks_row, c.rw);
-        let copy_width = index_width(picks);
-        let which = m.net(&name("copy"), n * copy_width).doc("copy that serves each lookup");
-        m.comb_for("p", n, |block, p| {
-            let at = bank.elem(p, bank_width);
-            let (rows, valids) = (
-                if b == 1 { picks_row.clone() } else { picks_row.elem(&at, picks * c.rw) },
-                if b == 1 { picks_valid.clone() } else { picks_valid.elem(&at, picks) },
-            );
-            let mut value = Expr::zeros(copy_width);
-            for j in (0..picks).rev() {
-                let here = valids.bit(j) & rows.elem(j, c.rw).eq(row.elem(p, c.rw));
-                value = here.mux(Expr::lit(copy_width, j), value);
-            }
-            block.set(which.elem(p, copy_width), value);
-        });
-        let copy_q = m.reg(&format!("{}_q", name("copy")), n * copy_width).no_reset().doc("copy read in the cycle before");
-        copy_q.next(&which);
-        let width = copy_width + if b == 1 { 0 } else { bank_width };
-        let place = m.net(&name("place"), n * width).doc("copy*BANKS + bank of each row");
-        m.comb_for("p", n, |block, p| {
-            let copy = copy_q.elem(p, copy_width);
-            let value = if b == 1 { copy } else { Expr::concat_lsb_first([bank_q.elem(p, bank_width), copy]) };
-            block.set(place.elem(p, width), value);
-        });
-        Ok(Self { taken, place, read_valid, read_row })
-    }
 }

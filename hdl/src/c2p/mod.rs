@@ -7,6 +7,7 @@ mod c2p_cache;
 mod context;
 mod engine_pool;
 mod fill_queue;
+mod lookup_copy;
 mod lookup_network;
 mod probe_engine;
 mod probe_network;

@@ -12,11 +12,15 @@ fn target(c: &Context) -> Result<Rc<crate::rtl::Module>, crate::rtl::RtlError> {
         c.clocked("probe_target_arbiter", &format!("One probe target: round robin over the offers of {n} SMs."), "combinational grant");
     m.repeated();
     m.note("SMS", n);
+    let width = c.t + c.l + c.tw;
     let req = m.input("req_i", n, "SM s offers a probe for this target");
+    let probes = m.input("probe_i", n * width, "the probes offered");
     let grant_o = m.output("grant_o", n, "the offer of SM s is taken");
     let valid_o = m.output("valid_o", 1, "an offer is taken");
     let index_o = m.output("index_o", c.s, "of this SM");
+    let probe_o = m.output("probe_o", width, "the probe taken");
     let pick = round_robin(&mut m, "offer", &req, Kind::Free);
+    m.assign(&probe_o, probes.elem(&pick.index, width));
     m.assign(&grant_o, pick.grant);
     m.assign(&valid_o, pick.any);
     m.assign(&index_o, pick.index);
@@ -46,21 +50,19 @@ pub(super) fn module(c: &Context) -> Built {
 
     let requests = m.net("requests", n * n).doc("for each target with space, the offers for it");
     m.comb_for("s", n, |b, s| {
-        b.if_(valid.bit(s), |b| {
-            b.for_loop("j", n, |b, j| b.set(requests.bit(j * n + s), to.elem(s, c.s).eq(j.value(c.s)) & push_ready.bit(j)));
+        b.for_loop("j", n, |b, j| {
+            b.set(requests.bit(j * n + s), valid.bit(s) & push_ready.bit(j) & to.elem(s, c.s).eq(j.value(c.s)));
         });
     });
+    let fields = (0..n).map(|s| Expr::concat_lsb_first([tag.elem(s, c.t), slot.elem(s, c.l), deadline.elem(s, c.tw)]));
+    let probe = m.wire("probe", Expr::concat_lsb_first(fields.collect::<Vec<_>>())).doc("{deadline, slot, tag} of each offer");
     let arbiter = target(c)?;
     let arbiters = m.instance_array("u_target", &arbiter, n, |i, j| {
-        i.connect("req_i", requests.elem(j, n));
+        i.connect("req_i", requests.elem(j, n)).connect("probe_i", &probe);
         i.connect("valid_o", push_valid_o.bit(j)).connect("index_o", push_requester_o.elem(j, c.s));
     });
     m.assign(&ready_o, arbiters.get("grant_o").or_elems(n));
-    let fields = (0..n).map(|s| Expr::concat_lsb_first([tag.elem(s, c.t), slot.elem(s, c.l), deadline.elem(s, c.tw)]));
-    let probe = m.wire("probe", Expr::concat_lsb_first(fields.collect::<Vec<_>>())).doc("{deadline, slot, tag} of each offer");
-    let width = c.t + c.l + c.tw;
-    let chosen = m.net("chosen", n * width).doc("the probe each target takes");
-    m.comb_for("j", n, |b, j| b.set(chosen.elem(j, width), probe.elem(push_requester_o.elem(j, c.s), width)));
+    let (chosen, width) = (arbiters.get("probe_o"), c.t + c.l + c.tw);
     m.comb_for("j", n, |b, j| {
         let chosen = chosen.elem(j, width);
         b.set(push_tag_o.elem(j, c.t), chosen.bits(0, c.t));

@@ -1,6 +1,7 @@
 //! Round-robin pick inside a module (`docs/blocks/README.md`, conventions).
 
 use super::context::{Built, Context};
+use crate::prim;
 use crate::rtl::{Expr, ModuleBuilder, index_width};
 
 /// When the pick of this cycle becomes the last one granted.
@@ -31,9 +32,7 @@ pub(super) fn round_robin(m: &mut ModuleBuilder, name: &str, requests: &Expr, ki
         return Pick { grant: requests.clone(), index: Expr::zeros(1), any: requests.clone() };
     }
     let last = m.reg(&format!("{name}_last_q"), index_width(n)).reset(n - 1).doc("requester granted last");
-    let after = m.wire(&format!("{name}_after"), requests & Expr::ones(n).shl(&last).shl_const(1)).doc("requests after it");
-    let pool = m.wire(&format!("{name}_pool"), after.reduce_or().mux(&after, requests)).doc("those, or all when there are none");
-    let first = pool.lowest_one();
+    let first = prim::round_robin(m, &format!("{name}_first"), requests, &last);
     let any = m.wire(&format!("{name}_any"), requests.reduce_or());
     let grant = match &kind {
         Kind::Lock(ready) => {
@@ -42,7 +41,7 @@ pub(super) fn round_robin(m: &mut ModuleBuilder, name: &str, requests: &Expr, ki
             let held = &*locked & requests.elem(&*last, 1);
             m.wire(&format!("{name}_grant"), held.mux(last.bin_to_onehot(n), first))
         }
-        _ => m.wire(&format!("{name}_grant"), first),
+        _ => first,
     };
     let index = m.wire(&format!("{name}_index"), grant.onehot_to_bin());
     match kind {

@@ -37,8 +37,9 @@ pub(super) fn module(c: &Context) -> Built {
     let payload = m.wire("payload", Expr::concat_lsb_first(fields.collect::<Vec<_>>())).doc("{SM, row} of each position");
     let requests = m.net("requests", b * ports).doc("for each bank, the positions that ask for it; none while clearing");
     m.comb_for("p", ports, |block, p| {
-        block.if_(valid.bit(p) & !&clear_valid, |block| {
-            block.for_loop("j", b, |block, j| block.set(requests.bit(j * ports + p), bank.elem(p, bank_width).eq(j.value(bank_width))));
+        block.for_loop("j", b, |block, j| {
+            let here = bank.elem(p, bank_width).eq(j.value(bank_width));
+            block.set(requests.bit(j * ports + p), valid.bit(p) & !&clear_valid & here);
         });
     });
     let arbiter = arbiter(c)?;

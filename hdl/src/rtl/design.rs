@@ -69,6 +69,7 @@ pub struct Module {
     pub(crate) flip_flop_bits: u64,
     pub(crate) reset_style: Option<ResetStyle>,
     pub(crate) memory: Option<Memory>,
+    pub(crate) repeated: bool,
     /// Parameters that every instance sets, as printed.
     pub(crate) fixed_params: Vec<(String, String)>,
 }
@@ -93,6 +94,11 @@ fn fill(template: &str, own: &str, subs: &[String]) -> String {
 }
 
 impl Module {
+    /// Marked with [`ModuleBuilder::repeated`](super::ModuleBuilder::repeated).
+    pub fn is_repeated(&self) -> bool {
+        self.repeated
+    }
+
     /// Name of the module and, with `.v`, of its file.
     pub fn name(&self) -> &str {
         &self.name

@@ -105,6 +105,7 @@ impl External {
             flip_flop_bits: self.flip_flop_bits,
             reset_style: None,
             memory: self.memory,
+            repeated: false,
             fixed_params: self.fixed,
         })
     }

@@ -79,6 +79,7 @@ pub(crate) fn finish(b: ModuleBuilder) -> Result<Rc<Module>, RtlError> {
         flip_flop_bits,
         reset_style: b.reset.as_ref().map(|_| b.opts.reset),
         memory: None,
+        repeated: b.repeated,
         fixed_params: vec![],
     }))
 }
