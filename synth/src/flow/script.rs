@@ -33,7 +33,7 @@ pub fn map(unit: &Unit, target: &Target, library: &Library, file: &Path) -> Stri
             let _ = writeln!(s, "setparam -unset {k} t:{}", m.cell());
         }
     }
-    let _ = writeln!(s, "write_verilog -noattr -noexpr -nohex -nodec netlist.v\nwrite_json netlist.json");
+    let _ = writeln!(s, "write_verilog -noattr -noexpr -nohex -simple-lhs netlist.v\nwrite_json netlist.json");
     s
 }
 
