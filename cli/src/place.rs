@@ -119,7 +119,13 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
 }
 
 /// Files of the folder `openroad`.
-fn scripts(design: &Design, library: &Library, memories: &[Memory], sdc: String, utilisation: f64) -> anyhow::Result<Vec<(String, String)>> {
+fn scripts(
+    design: &Design,
+    library: &Library,
+    memories: &[Memory],
+    sdc: String,
+    utilisation: f64,
+) -> anyhow::Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     let mut netlists = Vec::new();
     for (unit, mapped) in design.units.iter().zip(&design.mapped) {

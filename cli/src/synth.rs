@@ -1,15 +1,22 @@
-//! `l1forge synth`: area by hierarchy, memories apart; timing and LUTs when asked for.
+//! `l1forge synth`: area by hierarchy, memories apart; timing, LUTs and equivalence when asked for.
+
+mod tables;
 
 use crate::common::{ConfigArgs, print_json, write_files};
 use crate::failure::CheckFailed;
+use anyhow::bail;
 use l1forge_hdl::package::{Package, package};
+use l1forge_synth::equivalence::{Proof, prove};
 use l1forge_synth::flow::cache::Cache;
-use l1forge_synth::flow::{Flow, Source, Target, jobs, unit};
+use l1forge_synth::flow::unit::{self, Unit};
+use l1forge_synth::flow::{Design, Flow, Source, Target, jobs};
+use l1forge_synth::fpga::{self, Fpga};
 use l1forge_synth::library::Library;
-use l1forge_synth::report::text::{Table, number, percent};
-use l1forge_synth::report::{self, Area, paper, picture};
+use l1forge_synth::memory::{self, Memory, Ports};
+use l1forge_synth::report::text::Table;
+use l1forge_synth::report::{self, Area, paper};
+use l1forge_synth::timing::{self, Timing};
 use l1forge_verif::tools::{Tool, Toolbox};
-use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// Arguments of `l1forge synth`.
@@ -24,6 +31,18 @@ pub struct Args {
     /// Flatten the design before it is mapped, as a cross-check of small ones.
     #[arg(long)]
     flat: bool,
+    /// Map once more for speed and analyse the paths with OpenSTA.
+    #[arg(long)]
+    timing: bool,
+    /// Clock period in ps for --timing; by default that of the constraints.
+    #[arg(long, value_name = "PS")]
+    clock: Option<f64>,
+    /// Count LUTs and flip-flops for Xilinx UltraScale+ too.
+    #[arg(long)]
+    fpga: bool,
+    /// Prove units of at most N cells equal to their RTL.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "2000")]
+    equivalence: Option<u64>,
     /// Units mapped at the same time; by default as many as cores and memory allow.
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -32,6 +51,22 @@ pub struct Args {
     out: Option<PathBuf>,
     #[command(flatten)]
     config: ConfigArgs,
+}
+
+/// Everything that was found out.
+#[derive(serde::Serialize)]
+struct Results {
+    #[serde(flatten)]
+    area: Area,
+    memories: Vec<Memory>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paper: Vec<paper::Line>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timing: Option<Timing>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fpga: Option<Fpga>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    equivalence: Option<Vec<Proof>>,
 }
 
 /// The Verilog of a package, for synthesis.
@@ -46,11 +81,17 @@ pub fn cache() -> Cache {
     Cache::at(l1forge_verif::cache::Cache::from_env().root().join("synth"))
 }
 
+/// Figures of the memories of a design, by the CACTI that `CACTI` names, or by the embedded table.
+pub fn memories(units: &[Unit]) -> anyhow::Result<Vec<Memory>> {
+    let cacti = std::env::var_os("CACTI").filter(|v| !v.is_empty()).map(PathBuf::from);
+    let all = report::macros(units);
+    all.iter().map(|(m, n)| memory::report(cacti.as_deref(), &m.name, m.get("ROWS"), m.get("BITS"), *n)).collect()
+}
+
 /// A progress bar on standard error.
 pub fn progress(text: &str) -> indicatif::ProgressBar {
-    let style = indicatif::ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {elapsed}");
     let bar = indicatif::ProgressBar::new(1).with_message(text.to_string());
-    if let Ok(style) = style {
+    if let Ok(style) = indicatif::ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {elapsed}") {
         bar.set_style(style);
     }
     bar.enable_steady_tick(std::time::Duration::from_millis(250));
@@ -59,114 +100,85 @@ pub fn progress(text: &str) -> indicatif::ProgressBar {
 
 /// Maps the design and reports.
 pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
+    if let Some(clock) = args.clock.filter(|c| !(c.is_finite() && *c >= 1.0)) {
+        bail!("--clock {clock}: legal are periods from 1 ps on");
+    }
     let config = args.config.resolve()?;
     let package = package(&config, &args.block)?;
     let library = Library::load(&args.library)?;
     let source = source(&package);
-    let bar = progress("mapping");
+    let bar = progress("reading");
     let step = |done: usize, all: usize, _: &str| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
     };
-    let yosys = Toolbox::from_env().find(Tool::Yosys)?;
-    let flow = Flow { yosys, cache: cache(), jobs: jobs(args.jobs)?, library: &library, progress: &step };
+    let tools = Toolbox::from_env();
+    let sta = if args.timing { Some(tools.find(Tool::OpenSta)?) } else { None };
+    let flow = Flow { yosys: tools.find(Tool::Yosys)?, cache: cache(), jobs: jobs(args.jobs)?, library: &library, progress: &step };
     let units = flow.elaborate(&source)?;
-    let mapped_units = if args.flat { vec![unit::flat(&units, &source.top)?] } else { units.clone() };
-    let design = flow.map(mapped_units, &source.top, &Target::Area)?;
-    bar.finish_and_clear();
+    let memories = memories(&units)?;
+    let map = |target: &Target, what: &'static str| -> anyhow::Result<Design> {
+        bar.set_message(what);
+        bar.set_position(0);
+        let units = if args.flat { vec![unit::flat(&units, &source.top)?] } else { units.clone() };
+        flow.map(units, &source.top, target)
+    };
+    let design = map(&Target::Area, "mapping for area")?;
     let faults = design.faults(&library, &source.macros);
     let mut area = report::area(&design, &library);
-    area.total.inferred_memories = faults.memories;
-    area.total.latches = faults.latches;
-    let memories: Vec<Value> = report::macros(&units)
-        .iter()
-        .map(|(m, n)| json!({"name": m.name, "rows": m.get("ROWS"), "bits": m.get("BITS"), "instances": n}))
-        .collect();
-    let ours = paper::Ours {
-        cells: area.total.cells,
-        flip_flops: area.total.flip_flops,
-        memories: faults.memories,
-        area_um2: area.total.area_um2,
-        ..paper::Ours::default()
+    (area.total.inferred_memories, area.total.latches) = (faults.memories, faults.latches);
+    let fpga = if args.fpga { Some(fpga::count(&map(&Target::Fpga, "mapping to LUTs")?)) } else { None };
+    let timing = match &sta {
+        Some(sta) => {
+            let sdc = package.files.iter().find(|f| f.0 == "constraints.sdc").map(|f| f.1.as_str()).unwrap_or_default();
+            let clock = args.clock.map_or_else(|| timing::period(sdc), Ok)?;
+            let fast = map(&Target::Timing(clock), "mapping for speed")?;
+            bar.set_message("timing");
+            Some(timing::analyse(&flow, sta, &fast, sdc, clock, &memories)?)
+        }
+        None => None,
     };
-    let paper = if args.block == "c2p_cache" { paper::table(&ours) } else { Vec::new() };
-    let mut document = serde_json::to_value(&area)?;
-    document["memories"] = json!(memories);
-    document["paper"] = json!(paper);
-    let text = tables(&area, &paper, Table::terminal);
+    let equivalence = match args.equivalence {
+        Some(largest) => {
+            bar.set_message("proving equivalence");
+            Some(prove(&flow, &design, largest)?)
+        }
+        None => None,
+    };
+    bar.finish_and_clear();
+    let paper = if args.block == "c2p_cache" { paper::table(&ours(&area, &memories, fpga.as_ref())) } else { Vec::new() };
+    let results = Results { area, memories, paper, timing, fpga, equivalence };
     if let Some(out) = &args.out {
-        let markdown = tables(&area, &paper, Table::markdown);
         let files = [
-            ("synth.json".to_string(), serde_json::to_string_pretty(&document)? + "\n"),
-            ("area.md".to_string(), markdown),
-            ("area.svg".to_string(), map(&area, &source.top)),
+            ("synth.json".to_string(), serde_json::to_string_pretty(&results)? + "\n"),
+            ("area.md".to_string(), tables::all(&results, Table::markdown)),
+            ("area.svg".to_string(), tables::map(&results.area, &source.top)),
         ];
         write_files(out, &files)?;
     }
-    if json { print_json(&document)? } else { print!("{text}") }
-    match faults.message() {
-        Some(message) => Err(CheckFailed(message).into()),
-        None => Ok(()),
+    if json {
+        print_json(&results)?
+    } else {
+        print!("{}", tables::all(&results, Table::terminal))
     }
+    let mut wrong: Vec<String> = faults.message().into_iter().collect();
+    let unproven = results.equivalence.iter().flatten().filter(|p| !p.proven);
+    wrong.extend(unproven.map(|p| format!("{} not proven equal: {}", p.name, p.reason)));
+    if wrong.is_empty() { Ok(()) } else { Err(CheckFailed(wrong.join("\n")).into()) }
 }
 
-fn map(area: &Area, top: &str) -> String {
-    let tiles: Vec<_> = area
-        .blocks
-        .iter()
-        .map(|b| picture::Tile { name: b.name.clone(), value: b.area_um2, detail: format!("{} um2, {}", number(b.area_um2.round()), percent(b.share)) })
-        .collect();
-    picture::treemap(&format!("{top}: {} um2 of cells", number(area.total.area_um2.round())), &tiles)
-}
-
-/// All tables of a report, as text of one kind.
-fn tables(area: &Area, paper: &[paper::Line], print: impl Fn(&Table) -> String) -> String {
-    let mut t = Table::new(&["module (own cells)", "instances", "cells", "flip-flops", "um2", "kGE", "share"]);
-    for b in &area.blocks {
-        t.row(&[
-            b.name.clone(),
-            number(b.instances as f64),
-            number(b.cells as f64),
-            number(b.flip_flops as f64),
-            format!("{:.1}", b.area_um2),
-            format!("{:.2}", b.kge),
-            percent(b.share),
-        ]);
-    }
+/// Our figures for the paper's table.
+fn ours(area: &Area, memories: &[Memory], fpga: Option<&Fpga>) -> paper::Ours {
+    let at_32 = |m: &Memory| m.estimates.iter().find(|e| e.node_nm == 32 && e.ports == Ports::OneROneW).map(|e| e.all_um2);
+    let memory: Option<f64> = memories.iter().map(at_32).sum();
     let total = &area.total;
-    t.row(&[
-        "total".into(),
-        String::new(),
-        number(total.cells as f64),
-        number(total.flip_flops as f64),
-        format!("{:.1}", total.area_um2),
-        format!("{:.2}", total.kge),
-        String::new(),
-    ]);
-    let mut h = Table::new(&["hierarchy", "instances", "cells", "flip-flops", "um2", "share", "macros"]);
-    for n in &area.hierarchy {
-        h.row(&[
-            format!("{}{}", "· ".repeat(n.depth), n.name),
-            number(n.instances as f64),
-            number(n.cells as f64),
-            number(n.flip_flops as f64),
-            format!("{:.1}", n.area_um2),
-            percent(n.share),
-            number(n.macros as f64),
-        ]);
+    paper::Ours {
+        cells: total.cells,
+        flip_flops: total.flip_flops,
+        memories: total.inferred_memories,
+        area_um2: total.area_um2,
+        memory_32nm_um2: memory,
+        memory_7nm_um2: memory.map(|a| a * memory::SCALE_32_TO_7),
+        engine_luts: fpga.and_then(|f| f.blocks.iter().find(|b| b.name == "bf_engine")).map(|b| b.luts_each),
     }
-    let mut out = format!("{}\n{}\n", print(&t), print(&h));
-    out += &format!(
-        "{}; library {}; 1 GE = {} um2; inferred memories: {}, latches: {}\n",
-        area.tool, area.library, area.gate_um2, total.inferred_memories, total.latches
-    );
-    if !paper.is_empty() {
-        let mut p = Table::new(&["cost (paper: 64 SMs)", "paper", "ours", "unit", "note"]);
-        for l in paper {
-            p.row(&[l.what.into(), number(l.paper), l.ours.map_or_else(|| "not run".into(), number), l.unit.into(), l.note.into()]);
-        }
-        out += &format!("\n{}", print(&p));
-    }
-    out
 }
-

@@ -81,8 +81,8 @@ async2sync
 equiv_make gold gate equiv
 hierarchy -top equiv
 opt_clean -purge
-equiv_simple -undef
-equiv_induct -undef
+equiv_simple
+equiv_induct
 equiv_status -assert
 "
     )

@@ -17,12 +17,12 @@ pub fn map(unit: &Unit, target: &Target, library: &Library, file: &Path) -> Stri
         }
         Target::Area => {
             let _ = writeln!(s, "synth -top {name} -noabc{flat}\ncheck -assert");
-            let _ = writeln!(s, "dfflibmap -liberty \"{lib}\"\nabc -liberty \"{lib}\"\nopt_clean -purge");
+            let _ = writeln!(s, "dfflibmap -liberty \"{lib}\"\nabc -liberty \"{lib}\"\nopt_clean");
         }
         Target::Timing(period) => {
             let _ = writeln!(s, "synth -top {name} -noabc{flat}\ncheck -assert");
             let _ = writeln!(s, "dfflibmap -liberty \"{lib}\"");
-            let _ = writeln!(s, "abc -liberty \"{lib}\" -D {period} -constr abc.constr\nopt_clean -purge");
+            let _ = writeln!(s, "abc -liberty \"{lib}\" -D {period} -constr abc.constr\nopt_clean");
             s = format!("write_file abc.constr <<END\nset_driving_cell {}\nset_load 2.0\nEND\n{s}", driver(library));
         }
     }
