@@ -46,7 +46,7 @@ enum Command {
     /// PASCAL: the analytical model of shared-cache traffic.
     #[command(subcommand)]
     Pascal(pascal::PascalCommand),
-    /// Write one HTML page from what gen, lint, cosim and synth left in a folder.
+    /// Write one HTML page from what gen, lint, cosim, synth and place left in a folder.
     Report(report::Args),
     /// Say which tools are there, and how to install those that are missing.
     Doctor,

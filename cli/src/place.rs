@@ -1,6 +1,6 @@
 //! `l1forge place`: a legal placement with Coloquinte, and scripts for OpenROAD.
 
-use crate::common::{ConfigArgs, print_json, write_files};
+use crate::common::{ConfigArgs, add_files, print_json};
 use crate::failure::CheckFailed;
 use crate::synth::{cache, memories, progress, source};
 use anyhow::{Context as _, bail};
@@ -98,7 +98,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         placed = Some((placement, problem));
     }
     files.push(("placement.json".into(), serde_json::to_string_pretty(&document)? + "\n"));
-    write_files(&args.out, &files)?;
+    add_files(&args.out, &files)?;
 
     let folder = args.out.join("openroad");
     let faults = openroad::check(&folder, "place.tcl")?;

@@ -2,7 +2,7 @@
 
 mod tables;
 
-use crate::common::{ConfigArgs, print_json, write_files};
+use crate::common::{ConfigArgs, add_files, print_json};
 use crate::failure::CheckFailed;
 use anyhow::bail;
 use l1forge_hdl::package::{Package, package};
@@ -154,7 +154,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
             ("area.md".to_string(), tables::all(&results, Table::markdown)),
             ("area.svg".to_string(), tables::map(&results.area, &source.top)),
         ];
-        write_files(out, &files)?;
+        add_files(out, &files)?;
     }
     if json {
         print_json(&results)?

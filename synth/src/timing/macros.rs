@@ -18,6 +18,14 @@ pub fn liberty(memories: &[Memory]) -> String {
   nom_process : 1;
   nom_temperature : 25;
   nom_voltage : 0.7;
+  input_threshold_pct_rise : 50;
+  input_threshold_pct_fall : 50;
+  output_threshold_pct_rise : 50;
+  output_threshold_pct_fall : 50;
+  slew_lower_threshold_pct_rise : 10;
+  slew_lower_threshold_pct_fall : 10;
+  slew_upper_threshold_pct_rise : 90;
+  slew_upper_threshold_pct_fall : 90;
 ",
     );
     let mut widths: Vec<u64> = memories.iter().flat_map(|m| [m.bits, address(m.rows)]).collect();
