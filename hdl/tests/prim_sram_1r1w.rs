@@ -34,27 +34,36 @@ fn reads_old_words_and_masks_bits() {
     for (rows, bits) in [(1, 1), (2, 3), (3, 5), (5, 8), (8, 1), (64, 64), (100, 100)] {
         let mut r = Rand(u64::from(rows));
         let mut mem = vec![Bits::zero(bits); rows as usize];
-        let mut out = Bits::zero(bits);
+        let mut out = None; // unknown before the first read
         let addr = index_width(rows);
         let mut steps = Vec::new();
-        for _ in 0..600 {
-            let (re, we) = (r.chance(70), r.chance(70));
+        for step in 0..600 {
+            // Every word is written before one is read.
+            let sweep = step < u64::from(rows);
+            let (re, we) = (!sweep && r.chance(70), sweep || r.chance(70));
             let ra = r.below(1 << addr);
             // Often the same row on both ports.
-            let wa = if r.chance(50) { ra } else { r.below(1 << addr) };
-            let (data, mask) = (r.bits(bits), r.bits(bits));
-            steps.push(
-                Step::default()
-                    .set("re_i", Bits::from_u64(1, u64::from(re)))
-                    .set("raddr_i", Bits::from_u64(addr, ra))
-                    .set("we_i", Bits::from_u64(1, u64::from(we)))
-                    .set("waddr_i", Bits::from_u64(addr, wa))
-                    .set("wdata_i", data.clone())
-                    .set("wmask_i", mask.clone())
-                    .expect("rdata_o", out.clone()),
-            );
+            let wa = if sweep {
+                step
+            } else if r.chance(50) {
+                ra
+            } else {
+                r.below(1 << addr)
+            };
+            let (data, mask) = (r.bits(bits), if sweep { Bits::zero(bits).not() } else { r.bits(bits) });
+            let inputs = Step::default()
+                .set("re_i", Bits::from_u64(1, u64::from(re)))
+                .set("raddr_i", Bits::from_u64(addr, ra))
+                .set("we_i", Bits::from_u64(1, u64::from(we)))
+                .set("waddr_i", Bits::from_u64(addr, wa))
+                .set("wdata_i", data.clone())
+                .set("wmask_i", mask.clone());
+            steps.push(match &out {
+                Some(word) => inputs.expect("rdata_o", Bits::clone(word)),
+                None => inputs,
+            });
             if re {
-                out = mem.get(ra as usize).cloned().unwrap_or_else(|| Bits::zero(bits));
+                out = Some(mem.get(ra as usize).cloned().unwrap_or_else(|| Bits::zero(bits)));
             }
             if let (true, Some(w)) = (we, mem.get_mut(wa as usize)) {
                 *w = w.and(&mask.not()).or(&data.and(&mask));

@@ -410,6 +410,19 @@ fn loop_variables() {
     );
     only(
         faults(|m, a| {
+            let mut inner = ModuleBuilder::new("inverter");
+            let (x, y) = (inner.input("x_i", 1, "bit"), inner.output("y_o", 1, "its inverse"));
+            inner.assign(&y, !&x);
+            let (o, z) = (m.output("o_o", 4, "bits"), m.output("z_o", 4, "inverses"));
+            m.instance_array("u_inv", &inner.finish().unwrap(), 4, |i, g| {
+                i.connect("x_i", a.bit(g)).connect("y_o", z.bit(g));
+            });
+            m.comb_for("g", 4, |p, g| p.set(o.bit(g), a.bit(g)));
+        }),
+        "loop variable `g` has the name of the genvar of an instance array",
+    );
+    only(
+        faults(|m, a| {
             let o = m.output("o_o", 4, "bits");
             let z = m.output("z_o", 1, "bit");
             let mut leaked: Option<LoopVar> = None;

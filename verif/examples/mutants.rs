@@ -26,6 +26,7 @@ const BLOCKS: &[(&str, &[&str])] = &[
     ("bank_arbiter", &["odd", "any"]),
     ("and_reduction", &["odd", "merge"]),
     ("refresh_controller", &["odd", "four"]),
+    ("update_network", &["odd", "four"]),
     ("probe_order", &["any", "merge", "wide"]),
     ("probe_queue", &["odd", "wide"]),
     ("probe_engine", &["odd", "tiny"]),

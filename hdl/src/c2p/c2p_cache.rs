@@ -314,11 +314,12 @@ fn update_side(
     let fill_take = m.net("fill_take", n);
     let buffer_empty = m.net("buffer_empty", 1);
     let (beat, last) = (m.net("stream_beat", 1), m.net("stream_last", 1));
+    let clear_ready = m.net("clear_ready", 1);
     let controller = super::refresh_controller::module(c)?;
     let control = m.instance("u_refresh_controller", &controller, |i| {
         i.connect("lanes_empty_i", lanes_empty.reduce_and()).connect("lanes_match_i", lanes_match.reduce_or());
         i.connect("refresh_ready_i", &p.refresh_ready).connect("last_i", &last).connect("beat_i", &beat);
-        i.connect("buffer_empty_i", &buffer_empty).connect("flush_i", &p.flush);
+        i.connect("buffer_empty_i", &buffer_empty).connect("flush_i", &p.flush).connect("clear_ready_i", &clear_ready);
         i.connect("refresh_valid_o", refresh_valid_o).connect("matrix_ready_o", &nets.matrix_ready);
     });
     let sm = control.get("sm_o");
@@ -388,6 +389,7 @@ fn update_side(
         i.connect("write_valid_i", &write_valid).connect("write_index_i", &write_index).connect("write_sm_i", &write_sm);
         i.connect("clear_valid_i", control.get("clear_valid_o")).connect("clear_all_i", control.get("clear_all_o"));
         i.connect("clear_row_i", control.get("clear_row_o")).connect("clear_sm_i", &sm).connect("write_ready_o", &write_ready);
+        i.connect("clear_ready_o", &clear_ready);
     });
     Ok(Update { writes, dropped: fills.get("dropped_o"), rebuilt: control.get("rebuilt_o") })
 }

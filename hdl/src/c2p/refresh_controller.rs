@@ -18,6 +18,7 @@ pub(super) fn module(c: &Context) -> Built {
     let beat = m.input("beat_i", 1, "a beat of SM sm_o is taken");
     let buffer_empty = m.input("buffer_empty_i", 1, "the stream buffer holds no tag");
     let flush = m.input("flush_i", 1, "clear everything");
+    let clear_ready = m.input("clear_ready_i", 1, "the row is cleared after this cycle");
     let clear_valid_o = m.output("clear_valid_o", 1, "clear a row in every bank");
     let clear_all_o = m.output("clear_all_o", 1, "of all columns, not only of SM sm_o");
     let clear_row_o = m.output("clear_row_o", c.rw, "the row");
@@ -48,7 +49,7 @@ pub(super) fn module(c: &Context) -> Built {
     let (streaming, finish) = (at("STREAM"), at("FINISH"));
 
     m.section("Events");
-    let last_row = m.wire("last_row", row.eq(c.r - 1));
+    let last_row = m.wire("last_row", &clear_ready & row.eq(c.r - 1)).doc("the last row is cleared");
     let due = m.wire("due", elapsed.eq(period - 1)).doc("a rebuild may start");
     let late = m.wire("late", timer.eq(timeout - 1)).doc("patience is at an end");
     let mine = if n == 1 { request.bit(0) } else { request.elem(&*sm, 1) };
@@ -75,7 +76,7 @@ pub(super) fn module(c: &Context) -> Built {
     state.next_when(&finish & &buffer_empty, to("IDLE"));
 
     row.next_when((&drain_all & &lanes_empty) | (&drain & !&lanes_match) | ((&clear_all | &clear) & &last_row), 0u32);
-    row.next_when((&clear_all | &clear) & !&flush, &*row + 1u32);
+    row.next_when((&clear_all | &clear) & &clear_ready & !&flush, &*row + 1u32);
     let after = if n.is_power_of_two() { &*sm + 1u32 } else { sm.eq(n - 1).mux(Expr::zeros(c.s), &*sm + 1u32) };
     sm.next_when((&skip & !&flush) | &rebuilt, after);
     elapsed.next_when(&turn & !&flush, 0u32);

@@ -13,7 +13,7 @@ pub(super) fn module(c: &Context) -> Built {
     let (n, b, ports) = (c.n, c.b, c.w * c.k);
     let mut m = c.clocked(
         "update_network",
-        &format!("Write ports of the Snapshot Matrix: {ports} positions of {} update lanes to {b} banks, one row per bank and cycle. Clearing goes first.", c.w),
+        &format!("Write ports of the Snapshot Matrix: {ports} positions of {} update lanes to {b} banks, one row per bank and cycle. Clearing a column yields to updates once per row.", c.w),
         "writes in the cycle of the grant",
     );
     m.note("LANES", c.w).note("POSITIONS", c.k).note("BANKS", b).note("SMS", n);
@@ -24,22 +24,27 @@ pub(super) fn module(c: &Context) -> Built {
     let clear_all = m.input("clear_all_i", 1, "of all columns");
     let clear_row = m.input("clear_row_i", c.rw, "the row");
     let clear_sm = m.input("clear_sm_i", c.s, "the column, unless all");
+    let clear_ready_o = m.output("clear_ready_o", 1, "after this cycle the row is cleared in every bank");
     let ready_o = m.output("write_ready_o", ports, "position p is written");
     let valid_o = m.output("write_valid_o", b, "bank b is written");
     let row_o = m.output("write_row_o", b * c.rw, "the row");
     let mask_o = m.output("write_mask_o", b * n, "the columns");
-    let value_o = m.output("write_value_o", 1, "the value");
+    let value_o = m.output("write_value_o", b, "the value of bank b");
 
     let payload_width = c.rw + c.s;
     let bank_width = c.bank_width();
     let bank = m.wire("bank", Expr::concat_lsb_first((0..ports).map(|p| c.bank_of(&index.elem(p, c.x))).collect::<Vec<_>>()));
     let fields = (0..ports).flat_map(|p| [c.row_of(&index.elem(p, c.x)), sm.elem(p, c.s)]);
     let payload = m.wire("payload", Expr::concat_lsb_first(fields.collect::<Vec<_>>())).doc("{SM, row} of each position");
-    let requests = m.net("requests", b * ports).doc("for each bank, the positions that ask for it; none while clearing");
+    let second = m.reg("second_q", 1).doc("second cycle of a row that is cleared");
+    let cleared = m.reg("cleared_q", b).no_reset().doc("banks that cleared the row in the first");
+    let closing = clear_all.replicate(b) | (second.replicate(b) & !&*cleared);
+    let closed = m.wire("closed", clear_valid.replicate(b) & closing).doc("banks that only clear");
+    let requests = m.net("requests", b * ports).doc("for each bank that is open, the positions that ask for it");
     m.comb_for("p", ports, |block, p| {
         block.for_loop("j", b, |block, j| {
             let here = bank.elem(p, bank_width).eq(j.value(bank_width));
-            block.set(requests.bit(j * ports + p), valid.bit(p) & !&clear_valid & here);
+            block.set(requests.bit(j * ports + p), valid.bit(p) & !closed.bit(j) & here);
         });
     });
     let arbiter = arbiter(c)?;
@@ -47,12 +52,18 @@ pub(super) fn module(c: &Context) -> Built {
         i.connect("req_i", requests.elem(g, ports)).connect("payload_i", &payload);
     });
     m.assign(&ready_o, arbiters.get("grant_o").or_elems(ports));
-    m.assign(&valid_o, arbiters.get("valid_o") | clear_valid.replicate(b));
-    m.assign(&value_o, !&clear_valid);
+    let served = arbiters.get("valid_o");
+    let done = m.wire("clear_done", &*second | !served.reduce_or()).doc("no bank is left to clear");
+    second.next(&clear_valid & !&done);
+    cleared.next(!&served);
+    m.assign(&clear_ready_o, &done);
+    m.assign(&valid_o, &served | clear_valid.replicate(b));
+    m.assign(&value_o, &served);
     let picked = arbiters.get("payload_o");
     m.comb_for("j", b, |block, g| {
-        block.set(row_o.elem(g, c.rw), clear_valid.mux(&clear_row, picked.elem(g, payload_width).bits(0, c.rw)));
-        let column = clear_valid.mux(&clear_sm, picked.elem(g, payload_width).bits(c.rw, c.s));
+        let pick = picked.elem(g, payload_width);
+        block.set(row_o.elem(g, c.rw), served.bit(g).mux(pick.bits(0, c.rw), &clear_row));
+        let column = served.bit(g).mux(pick.bits(c.rw, c.s), &clear_sm);
         block.set(mask_o.elem(g, n), (&clear_valid & &clear_all).replicate(n) | column.bin_to_onehot(n));
     });
     m.finish()

@@ -6,7 +6,7 @@
 // whose mask is 1. Reading a row in the cycle in which it is written returns the old word. Rows from
 // ROWS on do not exist: they read as zero and writes to them are lost.
 //
-// In simulation the macro is a behavioural model that starts with zeros, which silicon does not.
+// In simulation the macro is a behavioural model whose words are unknown until they are written.
 // With SYNTHESIS defined it is a black box, to be replaced by a macro of the technology.
 //
 // Latency: rdata_o holds the word one cycle after re_i and keeps it until the next read.
@@ -63,17 +63,9 @@ module sram_1r1w #(
 
     reg [BITS-1:0] mem_q [0:ROWS-1];
     reg [BITS-1:0] rdata_q;
-    integer        row;
 
     wire rrow_exists = {{(32-ADDR){1'b0}}, raddr_i} < ROWS;
     wire wrow_exists = {{(32-ADDR){1'b0}}, waddr_i} < ROWS;
-
-    initial begin
-        for (row = 0; row < ROWS; row = row + 1) begin
-            mem_q[row] = {BITS{1'b0}};
-        end
-        rdata_q = {BITS{1'b0}};
-    end
 
     always @(posedge clk_i) begin
         if (re_i) begin

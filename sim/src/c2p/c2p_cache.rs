@@ -464,6 +464,7 @@ impl C2pCache {
             beat,
             buffer_empty: self.buffer.valid() == 0,
             flush: signal::is(inputs, input::FLUSH, 0),
+            clear_ready: self.scratch.update_grants.clear_ready,
         }
     }
 

@@ -45,6 +45,8 @@ pub struct In {
     pub buffer_empty: bool,
     /// All columns are to be cleared.
     pub flush: bool,
+    /// The row is cleared in every bank after this cycle.
+    pub clear_ready: bool,
 }
 
 /// The controller.
@@ -145,7 +147,7 @@ impl RefreshController {
             return;
         }
         match before.state {
-            State::ClearAll => self.next_row(State::Idle),
+            State::ClearAll if i.clear_ready => self.next_row(State::Idle),
             State::FlushDrain if i.lanes_empty => (self.state, self.row) = (State::ClearAll, 0),
             State::Idle if before.period == before.refresh_period - 1 && !before.open => {
                 self.period = 0;
@@ -156,7 +158,7 @@ impl RefreshController {
                 }
             }
             State::Drain if !i.lanes_match => (self.state, self.row) = (State::Clear, 0),
-            State::Clear => {
+            State::Clear if i.clear_ready => {
                 self.next_row(State::Request);
                 if self.state == State::Request {
                     self.request.insert(self.sm);
@@ -167,7 +169,7 @@ impl RefreshController {
                 self.state = State::Idle;
                 self.next_sm();
             }
-            // REQUEST and STREAM: in wait_for_stream.
+            // REQUEST and STREAM: in wait_for_stream. Rows that are not cleared yet wait.
             _ => {}
         }
     }
@@ -213,6 +215,7 @@ ports! { mod i(z: Sizes) {
     BEAT = "beat_i", 1, 1;
     BUFFER_EMPTY = "buffer_empty_i", 1, 1;
     FLUSH = "flush_i", 1, 1;
+    CLEAR_READY = "clear_ready_i", 1, 1;
 } }
 ports! { mod o(z: Sizes) {
     CLEAR_VALID = "clear_valid_o", 1, 1;
@@ -248,6 +251,7 @@ impl RefreshControllerBlock {
             beat: is(i::BEAT),
             buffer_empty: is(i::BUFFER_EMPTY),
             flush: is(i::FLUSH),
+            clear_ready: is(i::CLEAR_READY),
         }
     }
 }
@@ -311,6 +315,7 @@ mod tests {
         beat: false,
         buffer_empty: true,
         flush: false,
+        clear_ready: true,
     };
     const FLUSH: In = In { flush: true, ..QUIET };
     const BEAT: In = In { beat: true, ..QUIET };
@@ -518,6 +523,7 @@ mod tests {
         let mut block = RefreshControllerBlock { sizes: Sizes::new(&config(&["sms=3"])), controller: controller() };
         let (mut inputs, mut outputs) = (Signals::new(&block.inputs()), Signals::new(&block.outputs()));
         inputs.set(i::BUFFER_EMPTY, 0, 1);
+        inputs.set(i::CLEAR_READY, 0, 1);
         inputs.set(i::LANES_EMPTY, 0, 1);
         let mut states = Vec::new();
         for _ in 0..17 {

@@ -85,7 +85,7 @@ ports! { mod i(z: Sizes) {
     WRITE_VALID = "write_valid_i", z.b, 1;
     WRITE_ROW = "write_row_i", z.b, z.rw;
     WRITE_MASK = "write_mask_i", z.b, z.n;
-    WRITE_VALUE = "write_value_i", 1, 1;
+    WRITE_VALUE = "write_value_i", z.b, 1;
 } }
 ports! { mod o(z: Sizes) {
     READ_DATA = "read_data_o", z.c * z.b, z.n;
@@ -127,9 +127,9 @@ impl Block for SnapshotMatrixBlock {
         for position in (0..self.sizes.b * self.sizes.c).filter(|&p| signal::is(inputs, i::READ_VALID, p)) {
             self.matrix.read(Read { position, row: inputs.get(i::READ_ROW, position) as u32 });
         }
-        let value = signal::is(inputs, i::WRITE_VALUE, 0);
         for bank in (0..self.sizes.b).filter(|&b| signal::is(inputs, i::WRITE_VALID, b)) {
             let mask = signal::row(inputs, i::WRITE_MASK, bank);
+            let value = signal::is(inputs, i::WRITE_VALUE, bank);
             self.matrix.write(Write { bank, row: inputs.get(i::WRITE_ROW, bank) as u32, mask, value });
         }
     }
@@ -154,7 +154,7 @@ mod tests {
                 inputs.set(i::WRITE_VALID, bank, 1);
                 inputs.set(i::WRITE_ROW, bank, row);
                 inputs.words_mut(i::WRITE_MASK)[2 * bank..][..2].copy_from_slice(&mask);
-                inputs.set(i::WRITE_VALUE, 0, value);
+                inputs.set(i::WRITE_VALUE, bank, value);
             }
             for &(position, row) in reads {
                 inputs.set(i::READ_VALID, position, 1);

@@ -35,6 +35,10 @@ pub struct Arbitration {
     pub granted: Vec<bool>,
     /// The writes, at most one per bank.
     pub writes: Vec<Write>,
+    /// A clear is finished in every bank with this cycle.
+    pub clear_ready: bool,
+    /// A clear needs a second cycle.
+    waits: bool,
     last_picks: Vec<(usize, usize)>,
 }
 
@@ -47,6 +51,10 @@ pub struct UpdateNetwork {
     buckets: Vec<(Vec<Request>, Vec<usize>)>,
     touched: Vec<usize>,
     picks: Picks,
+    /// Second cycle of a row that is cleared.
+    second: bool,
+    /// Banks that served an update in the cycle before.
+    served: Vec<bool>,
 }
 
 /// Sizes of the arbiter of one bank, see docs/blocks/ports.md.
@@ -64,24 +72,26 @@ impl UpdateNetwork {
             buckets: vec![(Vec::new(), Vec::new()); sizes.b],
             touched: Vec::new(),
             picks: Picks::default(),
+            second: false,
+            served: vec![false; sizes.b],
             sizes,
         }
     }
 
-    /// Grants `updates`, which ascend by port, unless there is a clear.
+    /// Grants `updates`, which ascend by port. A clear of all columns leaves nothing to them; a clear of one column takes the banks without an update in
+    /// the first cycle of its row, and the others in the second.
     pub fn arbitrate(&mut self, updates: &[Update], clear: Option<Clear>, out: &mut Arbitration) {
-        let Self { sizes: z, arbiters, buckets, touched, picks } = self;
+        let Self { sizes: z, arbiters, buckets, touched, picks, second, served } = self;
         out.granted.clear();
         out.granted.resize(updates.len(), false);
         out.writes.clear();
         out.last_picks.clear();
-        if let Some(Clear { row, sm }) = clear {
-            let mask = sm.map_or(z.all_sms(), SmSet::single);
-            out.writes.extend((0..z.b).map(|bank| Write { bank, row, mask, value: false }));
-            return;
-        }
+        let closed = |bank: usize| clear.is_some_and(|c| c.sm.is_none() || (*second && served[bank]));
         for (place, update) in updates.iter().enumerate() {
             let bank = z.bank(update.index);
+            if closed(bank) {
+                continue;
+            }
             let (requests, places) = &mut buckets[bank];
             if requests.is_empty() {
                 touched.push(bank);
@@ -101,12 +111,23 @@ impl UpdateNetwork {
             requests.clear();
             places.clear();
         }
+        out.clear_ready = *second || out.last_picks.is_empty();
+        out.waits = clear.is_some() && !out.clear_ready;
+        if let Some(Clear { row, sm }) = clear {
+            let mask = sm.map_or(z.all_sms(), SmSet::single);
+            let mut free = vec![true; z.b];
+            out.last_picks.iter().for_each(|&(bank, _)| free[bank] = false);
+            out.writes.extend((0..z.b).filter(|&bank| free[bank]).map(|bank| Write { bank, row, mask, value: false }));
+        }
     }
 
     /// End of the cycle of `out`.
     pub fn clock(&mut self, out: &Arbitration) {
+        self.second = out.waits;
+        self.served.fill(false);
         for &(bank, port) in &out.last_picks {
             self.arbiters[bank].clock(Some(port));
+            self.served[bank] = true;
         }
     }
 }
@@ -125,7 +146,8 @@ ports! { mod o(z: Sizes) {
     WRITE_VALID = "write_valid_o", z.b, 1;
     WRITE_ROW = "write_row_o", z.b, z.rw, when "write_valid_o";
     WRITE_MASK = "write_mask_o", z.b, z.n, when "write_valid_o";
-    WRITE_VALUE = "write_value_o", 1, 1;
+    WRITE_VALUE = "write_value_o", z.b, 1, when "write_valid_o";
+    CLEAR_READY = "clear_ready_o", 1, 1;
 } }
 
 /// [`UpdateNetwork`] as a block.
@@ -177,8 +199,9 @@ impl Block for UpdateNetworkBlock {
             outputs.set(o::WRITE_VALID, write.bank, 1);
             outputs.set(o::WRITE_ROW, write.bank, write.row.into());
             signal::set_row(outputs, o::WRITE_MASK, write.bank, write.mask);
+            outputs.set(o::WRITE_VALUE, write.bank, u64::from(write.value));
         }
-        signal::set_bit(outputs, o::WRITE_VALUE, !signal::is(inputs, i::CLEAR_VALID, 0));
+        signal::set_bit(outputs, o::CLEAR_READY, self.out.clear_ready);
     }
 
     fn clock(&mut self, inputs: &Signals) {
@@ -211,14 +234,40 @@ mod tests {
             block.eval(&inputs, &mut outputs);
             block.clock(&inputs);
             assert_eq!(outputs.words(o::WRITE_VALID), [1, 1]);
-            let [ready, row, mask] = [o::WRITE_READY, o::WRITE_ROW, o::WRITE_MASK].map(|p| outputs.words(p).to_vec());
-            (ready, row, mask, outputs.get(o::WRITE_VALUE, 0))
+            let [ready, row, mask, value] =
+                [o::WRITE_READY, o::WRITE_ROW, o::WRITE_MASK, o::WRITE_VALUE].map(|p| outputs.words(p).to_vec());
+            (ready, row, mask, value, outputs.get(o::CLEAR_READY, 0))
         };
-        assert_eq!(cycle(None), (vec![1, 1, 0, 0], vec![1, 2], vec![0b100, 0b100], 1));
-        assert_eq!(cycle(Some((0, 3, 1))), (vec![0; 4], vec![3, 3], vec![0b010, 0b010], 0));
-        assert_eq!(cycle(None), (vec![0, 1, 1, 0], vec![1, 2], vec![0b100, 0b010], 1));
-        assert_eq!(cycle(Some((1, 0, 1))), (vec![0; 4], vec![0, 0], vec![0b111, 0b111], 0));
-        assert_eq!(cycle(None), (vec![0, 1, 0, 1], vec![1, 3], vec![0b100, 0b010], 1));
-        assert_eq!(cycle(None).0, [1, 1, 0, 0]);
+        assert_eq!(cycle(None), (vec![1, 1, 0, 0], vec![1, 2], vec![0b100, 0b100], vec![1, 1], 0));
+        // A clear of everything leaves nothing to updates.
+        assert_eq!(cycle(Some((1, 0, 1))), (vec![0; 4], vec![0, 0], vec![0b111, 0b111], vec![0, 0], 1));
+        // A clear of SM 1's column waits for both banks in its first cycle and has both in the second.
+        assert_eq!(cycle(Some((0, 3, 1))), (vec![0, 1, 1, 0], vec![1, 2], vec![0b100, 0b010], vec![1, 1], 0));
+        assert_eq!(cycle(Some((0, 3, 1))), (vec![0; 4], vec![3, 3], vec![0b010, 0b010], vec![0, 0], 1));
+        // The next row is a first cycle again.
+        assert_eq!(cycle(Some((0, 2, 1))), (vec![0, 1, 0, 1], vec![1, 3], vec![0b100, 0b010], vec![1, 1], 0));
+        // A clear that goes away in between leaves nothing behind.
+        assert_eq!(cycle(None), (vec![1, 1, 0, 0], vec![1, 2], vec![0b100, 0b100], vec![1, 1], 1));
+        assert_eq!(cycle(Some((0, 2, 1))), (vec![0, 1, 1, 0], vec![1, 2], vec![0b100, 0b010], vec![1, 1], 0));
+    }
+
+    #[test]
+    fn a_bank_without_updates_is_cleared_at_once() {
+        let c = config(&["sms=3", "mask_bits=0", "hashes=1", "banks=2", "hash_bits=8", "update_lanes=2"]);
+        let mut network = UpdateNetwork::new(&c);
+        let mut out = Arbitration::default();
+        let clear = Some(Clear { row: 3, sm: Some(1) });
+        // Both lanes want bank 0: bank 1 clears in the first cycle and is open in the second, bank 0 the other way round.
+        let update = |port: usize, bank: u32| Update { port, index: bank << 2, sm: 0 };
+        network.arbitrate(&[update(0, 0), update(1, 0)], clear, &mut out);
+        assert_eq!((&out.granted[..], out.clear_ready), (&[true, false][..], false));
+        assert!(out.writes.contains(&Write { bank: 1, row: 3, mask: SmSet::single(1), value: false }));
+        network.clock(&out);
+        network.arbitrate(&[update(0, 1), update(1, 0)], clear, &mut out);
+        assert_eq!((&out.granted[..], out.clear_ready), (&[true, false][..], true));
+        assert!(out.writes.contains(&Write { bank: 0, row: 3, mask: SmSet::single(1), value: false }));
+        network.clock(&out);
+        network.arbitrate(&[], clear, &mut out);
+        assert_eq!((out.writes.len(), out.clear_ready), (2, true)); // one cycle is enough
     }
 }

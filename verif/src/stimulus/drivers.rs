@@ -85,7 +85,7 @@ pub(super) fn driver(name: &str, c: &Config, seed: u64) -> Box<dyn Driver> {
             ("clear_row_i", Fill::Below(rows)),
             ("clear_sm_i", Fill::Below(sms)),
         ]),
-        "refresh_controller" => Box::new(RefreshController { last_row: rows - 1 }),
+        "refresh_controller" => Box::new(RefreshController { last_row: rows - 1, timeout: u64::from(c.stream_timeout), since_hold: 0 }),
         "statistics" => Box::new(Statistics { sms: c.sms as usize }),
         "c2p_cache" => {
             let profile = match seed % 4 {
@@ -633,11 +633,14 @@ impl Driver for UpdateLane {
 
 struct RefreshController {
     last_row: u64,
+    timeout: u64,
+    since_hold: u64,
 }
 
 impl Driver for RefreshController {
     fn drive(&mut self, io: &mut Io) {
         Fill::Bits(0).fill("lanes_empty_i", io);
+        Fill::Bits(6).fill("clear_ready_i", io);
         Fill::Bits(1).fill("lanes_match_i", io);
         Fill::Seldom(2, 0.5).fill("refresh_ready_i", io);
         // In some phases no beat comes, so that streams run into their timeout.
@@ -650,7 +653,12 @@ impl Driver for RefreshController {
         io.flag("flush_i", 0, false);
         io.eval();
         // A flush when something else ends is more interesting.
-        let ends = io.output("clear_valid_o", 0) != 0 && io.output("clear_row_o", 0) == self.last_row || io.output("rebuilt_o", 0) != 0;
+        let cleared = io.output("clear_valid_o", 0) != 0 && io.output("clear_row_o", 0) == self.last_row;
+        // REQUEST, or IDLE before it passes over a dead SM.
+        let sm = io.output("sm_o", 0) as usize;
+        let asked =
+            io.output("refresh_valid_o", sm) != 0 && ["hold_o", "block_o", "streaming_o"].iter().all(|port| io.output(port, 0) == 0);
+        let ends = cleared || asked || io.output("rebuilt_o", 0) != 0;
         let flush = io.rarely(if ends { 0.2 } else { 0.01 }) && io.chance(6);
         io.flag("flush_i", 0, flush);
     }

@@ -147,6 +147,7 @@ pub const CONFIGS: &[(&str, &[&str])] = &[
             "l1_bytes=1024",
             "l2_latency=30",
             "refresh_period=60",
+            "stream_timeout=12",
             "debug_port=true",
         ],
     ),

@@ -150,6 +150,14 @@ impl Checker<'_> {
                 }
                 Stmt::For { var, body, loc } => {
                     self.loop_var(var, loc);
+                    if self
+                        .b
+                        .items
+                        .iter()
+                        .any(|i| matches!(i, Item::Instance(i) if i.array.as_ref().is_some_and(|g| g.name() == var.name())))
+                    {
+                        self.error(loc, &format!("loop variable `{}` has the name of the genvar of an instance array", var.name()));
+                    }
                     if vars.iter().any(|v| v.name() == var.name()) {
                         self.error(loc, &format!("loop variable `{}` is used by an outer loop", var.name()));
                     }

@@ -170,10 +170,10 @@ impl Netlist {
         for (name, to) in [("clear_valid", "clear_valid"), ("clear_all", "clear_all"), ("clear_row", "clear_row"), ("sm", "clear_sm")] {
             self.wire(1, (self.refresh, &format!("{name}_o"), 0), (self.updates, &format!("{to}_i"), 0));
         }
-        for name in ["write_valid", "write_row", "write_mask"] {
+        self.wire(1, (self.updates, "clear_ready_o", 0), (self.refresh, "clear_ready_i", 0));
+        for name in ["write_valid", "write_row", "write_mask", "write_value"] {
             self.wire(c.banks as usize, (self.updates, &format!("{name}_o"), 0), (self.matrix, &format!("{name}_i"), 0));
         }
-        self.wire(1, (self.updates, "write_value_o", 0), (self.matrix, "write_value_i", 0));
         for name in ["read_valid", "read_row"] {
             self.wire(bc, (self.lookups, &format!("{name}_o"), 0), (self.matrix, &format!("{name}_i"), 0));
         }
