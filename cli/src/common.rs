@@ -53,8 +53,17 @@ pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
 /// Writes files below `folder`, all or none: they are written beside their places first and renamed when all are complete.
 /// Verilog files that an earlier run left there and this one does not write are removed.
 pub fn write_files(folder: &Path, files: &[(String, String)]) -> anyhow::Result<()> {
-    let cannot = |path: &Path| format!("--out {}: cannot write {}", folder.display(), path.display());
     let earlier = earlier_files(folder);
+    add_files(folder, files)?;
+    for path in earlier.into_iter().filter(|e| !files.iter().any(|f| f.0 == *e)) {
+        let _ = std::fs::remove_file(folder.join(path));
+    }
+    Ok(())
+}
+
+/// Writes files below `folder`, all or none, beside what is there.
+pub fn add_files(folder: &Path, files: &[(String, String)]) -> anyhow::Result<()> {
+    let cannot = |path: &Path| format!("--out {}: cannot write {}", folder.display(), path.display());
     std::fs::create_dir_all(folder).with_context(|| cannot(folder))?;
     let staging = tempfile::Builder::new().prefix(".l1forge-").tempdir_in(folder).with_context(|| cannot(folder))?;
     for (path, text) in files {
@@ -70,9 +79,6 @@ pub fn write_files(folder: &Path, files: &[(String, String)]) -> anyhow::Result<
             std::fs::create_dir_all(parent).with_context(|| cannot(&place))?;
         }
         std::fs::rename(staging.path().join(path), &place).with_context(|| cannot(&place))?;
-    }
-    for path in earlier.into_iter().filter(|e| !files.iter().any(|f| f.0 == *e)) {
-        let _ = std::fs::remove_file(folder.join(path));
     }
     Ok(())
 }

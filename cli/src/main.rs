@@ -10,6 +10,7 @@ mod failure;
 mod generate;
 mod lint;
 mod pascal;
+mod place;
 mod report;
 mod synth;
 mod trace;
@@ -36,14 +37,16 @@ enum Command {
     Cosim(cosim::Args),
     /// Run four linters on the generated Verilog.
     Lint(lint::Args),
-    /// Synthesise to generic gates and count cells per module.
+    /// Map to standard cells: area by hierarchy, memories, timing, LUTs.
     Synth(synth::Args),
+    /// Place the mapped cells, and write scripts for OpenROAD.
+    Place(place::Args),
     /// Look into Accel-Sim traces, and write workloads as traces.
     Trace(trace::Args),
     /// PASCAL: the analytical model of shared-cache traffic.
     #[command(subcommand)]
     Pascal(pascal::PascalCommand),
-    /// Write one HTML page from what gen, lint, cosim and synth left in a folder.
+    /// Write one HTML page from what gen, lint, cosim, synth and place left in a folder.
     Report(report::Args),
     /// Say which tools are there, and how to install those that are missing.
     Doctor,
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Command::Cosim(args) => cosim::run(&args, cli.json),
         Command::Lint(args) => lint::run(&args, cli.json),
         Command::Synth(args) => synth::run(&args, cli.json),
+        Command::Place(args) => place::run(&args, cli.json),
         Command::Trace(args) => trace::run(&args, cli.json),
         Command::Pascal(command) => match command.run(cli.json) {
             Ok(pascal::Outcome::Success) => Ok(()),

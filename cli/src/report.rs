@@ -1,5 +1,7 @@
 //! `l1forge report DIR`: one page from what a run left behind.
 
+mod costs;
+
 use crate::common::print_json;
 use anyhow::{Context, bail};
 use serde_json::Value;
@@ -9,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `l1forge report`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Folder of `gen`, with `lint.json`, `cosim*.json` and `synth.json` beside the manifest as far as they exist.
+    /// Folder of `gen`, with `lint.json`, `cosim*.json`, `synth.json` and `placement.json` (with their pictures) beside the manifest as far as they exist.
     dir: PathBuf,
 }
 
@@ -31,10 +33,12 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
             lockstep(&mut body, &name, &run);
         }
     }
+    let picture = |name: &str| std::fs::read_to_string(args.dir.join(name)).ok();
     if let Some(synth) = read(&args.dir.join("synth.json"))? {
-        let mut list = rows(&synth["blocks"], &["name", "instances", "cells", "flip_flops"]);
-        list.push(vec!["total".into(), String::new(), text(&synth["total"]["cells"]), text(&synth["total"]["flip_flops"])]);
-        section(&mut body, "Cells (generic gates)", &["module", "instances", "cells", "flip-flops"], list);
+        costs::synth(&mut body, &synth, picture("area.svg").as_deref());
+    }
+    if let Some(placement) = read(&args.dir.join("placement.json"))? {
+        costs::placement(&mut body, &placement, picture("placement.svg").as_deref());
     }
     let page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>l1forge: {top}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{top}</h1>\n{body}</body>\n</html>\n",
@@ -57,6 +61,8 @@ table { border-collapse: collapse; margin: .5em 0 1.5em; display: block; overflo
 th, td { padding: .15em .8em; border-bottom: 1px solid #ddd; text-align: left; }
 td { font-variant-numeric: tabular-nums; }
 h1, h2 { font-weight: 600; }
+figure { margin: 0 0 1.5em; }
+svg { max-width: 100%; height: auto; }
 ";
 
 /// A JSON file, `None` when it is not there.

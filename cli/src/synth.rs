@@ -1,9 +1,23 @@
-//! `l1forge synth`: cells per module.
+//! `l1forge synth`: area by hierarchy, memories apart; timing, LUTs and equivalence when asked for.
 
-use crate::common::{ConfigArgs, print_json, spinner};
+mod tables;
+
+use crate::common::{ConfigArgs, add_files, print_json};
 use crate::failure::CheckFailed;
-use l1forge_hdl::package::package;
+use anyhow::bail;
+use l1forge_hdl::package::{Package, package};
+use l1forge_synth::equivalence::{Proof, prove};
+use l1forge_synth::flow::cache::Cache;
+use l1forge_synth::flow::unit::{self, Unit};
+use l1forge_synth::flow::{Design, Flow, Source, Target, jobs};
+use l1forge_synth::fpga::{self, Fpga};
+use l1forge_synth::library::Library;
+use l1forge_synth::memory::{self, Memory, Ports};
+use l1forge_synth::report::text::Table;
+use l1forge_synth::report::{self, Area, paper};
+use l1forge_synth::timing::{self, Timing};
 use l1forge_verif::tools::{Tool, Toolbox};
+use std::path::PathBuf;
 
 /// Arguments of `l1forge synth`.
 #[derive(clap::Args)]
@@ -11,42 +25,160 @@ pub struct Args {
     /// Block to synthesise, the whole C2P-Cache when not given.
     #[arg(long, value_name = "NAME", default_value = "c2p_cache")]
     block: String,
+    /// Cell library: asap7 (embedded), or Liberty files, plain or gzip, separated by commas.
+    #[arg(long, value_name = "PATH[,PATH…]", default_value = "asap7")]
+    library: String,
+    /// Flatten the design before it is mapped, as a cross-check of small ones.
+    #[arg(long)]
+    flat: bool,
+    /// Map once more for speed and analyse the paths with OpenSTA.
+    #[arg(long)]
+    timing: bool,
+    /// Clock period in ps for --timing; by default that of the constraints.
+    #[arg(long, value_name = "PS")]
+    clock: Option<f64>,
+    /// Count LUTs and flip-flops for Xilinx UltraScale+ too.
+    #[arg(long)]
+    fpga: bool,
+    /// Prove units of at most N cells equal to their RTL.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "2000")]
+    equivalence: Option<u64>,
+    /// Units mapped at the same time; by default as many as cores and memory allow.
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Folder to write synth.json, area.md and area.svg to.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     #[command(flatten)]
     config: ConfigArgs,
 }
 
-/// Generates, maps to generic gates with Yosys, hierarchy kept, and counts.
+/// Everything that was found out.
+#[derive(serde::Serialize)]
+struct Results {
+    #[serde(flatten)]
+    area: Area,
+    memories: Vec<Memory>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paper: Vec<paper::Line>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timing: Option<Timing>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fpga: Option<Fpga>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    equivalence: Option<Vec<Proof>>,
+}
+
+/// The Verilog of a package, for synthesis.
+pub fn source(package: &Package) -> Source {
+    let verilog = package.files.iter().filter(|f| f.0.ends_with(".v")).cloned().collect();
+    let macros = package.design.memories().into_iter().map(|((name, _), _)| name.to_string()).collect();
+    Source { top: package.design.top().to_string(), files: verilog, macros }
+}
+
+/// The folder of kept results.
+pub fn cache() -> Cache {
+    Cache::at(l1forge_verif::cache::Cache::from_env().root().join("synth"))
+}
+
+/// Figures of the memories of a design, by the CACTI that `CACTI` names, or by the embedded table.
+pub fn memories(units: &[Unit]) -> anyhow::Result<Vec<Memory>> {
+    let cacti = std::env::var_os("CACTI").filter(|v| !v.is_empty()).map(PathBuf::from);
+    let all = report::macros(units);
+    all.iter().map(|(m, n)| memory::report(cacti.as_deref(), &m.name, m.get("ROWS"), m.get("BITS"), *n)).collect()
+}
+
+/// A progress bar on standard error.
+pub fn progress(text: &str) -> indicatif::ProgressBar {
+    let bar = indicatif::ProgressBar::new(1).with_message(text.to_string());
+    if let Ok(style) = indicatif::ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(std::time::Duration::from_millis(250));
+    bar
+}
+
+/// Maps the design and reports.
 pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
+    if let Some(clock) = args.clock.filter(|c| !(c.is_finite() && *c >= 1.0)) {
+        bail!("--clock {clock}: legal are periods from 1 ps on");
+    }
     let config = args.config.resolve()?;
     let package = package(&config, &args.block)?;
-    let yosys = Toolbox::from_env().find(Tool::Yosys)?;
-    let folder = tempfile::tempdir()?;
-    package.design.write_to(folder.path())?;
-    let files: Vec<_> = package.design.files().iter().map(|f| folder.path().join(&f.0)).collect();
-    let log = std::env::temp_dir().join(format!("l1forge-synth-{}.log", std::process::id()));
-    let bar = spinner("Yosys synthesises");
-    let report = l1forge_synth::cells(&yosys, &files, package.design.top(), &log);
+    let library = Library::load(&args.library)?;
+    let source = source(&package);
+    let bar = progress("reading");
+    let step = |done: usize, all: usize, _: &str| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    };
+    let tools = Toolbox::from_env();
+    let sta = if args.timing { Some(tools.find(Tool::OpenSta)?) } else { None };
+    let flow = Flow { yosys: tools.find(Tool::Yosys)?, cache: cache(), jobs: jobs(args.jobs)?, library: &library, progress: &step };
+    let units = flow.elaborate(&source)?;
+    let memories = memories(&units)?;
+    let map = |target: &Target, what: &'static str| -> anyhow::Result<Design> {
+        bar.set_message(what);
+        bar.set_position(0);
+        let units = if args.flat { vec![unit::flat(&units, &source.top)?] } else { units.clone() };
+        flow.map(units, &source.top, target)
+    };
+    let design = map(&Target::Area, "mapping for area")?;
+    let faults = design.faults(&library, &source.macros);
+    let mut area = report::area(&design, &library);
+    (area.total.inferred_memories, area.total.latches) = (faults.memories, faults.latches);
+    let fpga = if args.fpga { Some(fpga::count(&map(&Target::Fpga, "mapping to LUTs")?)) } else { None };
+    let timing = match &sta {
+        Some(sta) => {
+            let sdc = package.files.iter().find(|f| f.0 == "constraints.sdc").map(|f| f.1.as_str()).unwrap_or_default();
+            let clock = args.clock.map_or_else(|| timing::period(sdc), Ok)?;
+            let fast = map(&Target::Timing(clock), "mapping for speed")?;
+            bar.set_message("timing");
+            Some(timing::analyse(&flow, sta, &fast, sdc, clock, &memories)?)
+        }
+        None => None,
+    };
+    let equivalence = match args.equivalence {
+        Some(largest) => {
+            bar.set_message("proving equivalence");
+            Some(prove(&flow, &design, largest)?)
+        }
+        None => None,
+    };
     bar.finish_and_clear();
-    let report = report?;
-    let _ = std::fs::remove_file(&log);
+    let paper = if args.block == "c2p_cache" { paper::table(&ours(&area, &memories, fpga.as_ref())) } else { Vec::new() };
+    let results = Results { area, memories, paper, timing, fpga, equivalence };
+    if let Some(out) = &args.out {
+        let files = [
+            ("synth.json".to_string(), serde_json::to_string_pretty(&results)? + "\n"),
+            ("area.md".to_string(), tables::all(&results, Table::markdown)),
+            ("area.svg".to_string(), tables::map(&results.area, &source.top)),
+        ];
+        add_files(out, &files)?;
+    }
     if json {
-        print_json(&report)?;
+        print_json(&results)?
     } else {
-        println!("{:<24} {:>9} {:>10} {:>11}", "module", "instances", "cells", "flip-flops");
-        for b in &report.blocks {
-            println!("{:<24} {:>9} {:>10} {:>11}", b.name, b.instances, b.cells, b.flip_flops);
-        }
-        println!("{:<24} {:>9} {:>10} {:>11}", "total", "", report.total.cells, report.total.flip_flops);
-        for m in &report.memories {
-            println!("{} memory macros {}", m.instances, m.name);
-        }
-        println!(
-            "generic gates of {}; inferred memories: {}, latches: {}",
-            report.tool, report.total.inferred_memories, report.total.latches
-        );
+        print!("{}", tables::all(&results, Table::terminal))
     }
-    if report.total.inferred_memories + report.total.latches > 0 {
-        return Err(CheckFailed("the synthesiser inferred memories or latches".into()).into());
+    let mut wrong: Vec<String> = faults.message().into_iter().collect();
+    let unproven = results.equivalence.iter().flatten().filter(|p| !p.proven);
+    wrong.extend(unproven.map(|p| format!("{} not proven equal: {}", p.name, p.reason)));
+    if wrong.is_empty() { Ok(()) } else { Err(CheckFailed(wrong.join("\n")).into()) }
+}
+
+/// Our figures for the paper's table.
+fn ours(area: &Area, memories: &[Memory], fpga: Option<&Fpga>) -> paper::Ours {
+    let at_32 = |m: &Memory| m.estimates.iter().find(|e| e.node_nm == 32 && e.ports == Ports::OneROneW).map(|e| e.all_um2);
+    let memory: Option<f64> = memories.iter().map(at_32).sum();
+    let total = &area.total;
+    paper::Ours {
+        cells: total.cells,
+        flip_flops: total.flip_flops,
+        memories: total.inferred_memories,
+        area_um2: total.area_um2,
+        memory_32nm_um2: memory,
+        memory_7nm_um2: memory.map(|a| a * memory::SCALE_32_TO_7),
+        engine_luts: fpga.and_then(|f| f.blocks.iter().find(|b| b.name == "bf_engine")).map(|b| b.luts_each),
     }
-    Ok(())
 }

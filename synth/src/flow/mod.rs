@@ -1,0 +1,268 @@
+//! Mapping: the design is split into its unique modules, each is mapped once, and the results are kept by content.
+
+pub mod cache;
+pub mod run;
+pub mod script;
+pub mod unit;
+
+use crate::library::{Kind, Library};
+use anyhow::{Context as _, bail};
+use cache::{Cache, key};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use unit::Unit;
+
+/// A generated design.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Top module.
+    pub top: String,
+    /// File name and Verilog text.
+    pub files: Vec<(String, String)>,
+    /// Memory macros, the black boxes that may be there.
+    pub macros: Vec<String>,
+}
+
+/// What a unit is mapped for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    /// Smallest area, no buffers.
+    Area,
+    /// Buffered and sized for a clock period in ps.
+    Timing(f64),
+    /// LUTs of Xilinx UltraScale+.
+    Fpga,
+}
+
+/// Tools, places and limits of a run.
+pub struct Flow<'a> {
+    /// Yosys.
+    pub yosys: PathBuf,
+    /// Folder of kept results.
+    pub cache: Cache,
+    /// Units mapped at the same time.
+    pub jobs: usize,
+    /// The cell library.
+    pub library: &'a Library,
+    /// Told of every unit: finished, all, name.
+    pub progress: &'a (dyn Fn(usize, usize, &str) + Sync),
+}
+
+/// The mapped netlist of one unit.
+#[derive(Debug, Clone)]
+pub struct Mapped {
+    /// Cells by type, sub-modules and macros included.
+    pub cells: BTreeMap<String, u64>,
+    /// Folder with `netlist.v`, `netlist.json` and `log`.
+    pub folder: PathBuf,
+}
+
+/// A mapped design: units in the order of their names, with their netlists.
+pub struct Design {
+    /// Top unit.
+    pub top: String,
+    /// Units.
+    pub units: Vec<Unit>,
+    /// Netlist of each unit.
+    pub mapped: Vec<Mapped>,
+    /// Version of Yosys.
+    pub tool: String,
+}
+
+/// What must not be in a mapped design.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Faults {
+    /// Memories that the synthesiser inferred.
+    pub memories: u64,
+    /// Latches.
+    pub latches: u64,
+    /// Cells that are in no library, by unit and type.
+    pub unmapped: Vec<String>,
+    /// Black boxes that are no memory macro of the design.
+    pub unknown_macros: Vec<String>,
+}
+
+impl Faults {
+    /// One line, `None` without faults.
+    pub fn message(&self) -> Option<String> {
+        let mut list = Vec::new();
+        if self.memories > 0 {
+            list.push(format!("{} inferred memories", self.memories));
+        }
+        if self.latches > 0 {
+            list.push(format!("{} latches", self.latches));
+        }
+        if !self.unmapped.is_empty() {
+            list.push(format!("unmapped cells: {}", self.unmapped.join(", ")));
+        }
+        if !self.unknown_macros.is_empty() {
+            list.push(format!("unknown macros: {}", self.unknown_macros.join(", ")));
+        }
+        (!list.is_empty()).then(|| list.join("; "))
+    }
+}
+
+impl Flow<'_> {
+    /// Version line of Yosys.
+    fn version(&self) -> anyhow::Result<String> {
+        let output = std::process::Command::new(&self.yosys).arg("-V").output();
+        let output =
+            output.with_context(|| format!("{}: cannot be started; install it with: apt-get install yosys", self.yosys.display()))?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+    }
+
+    /// Splits a design into its units.
+    ///
+    /// # Errors
+    /// Yosys fails (the message names the log), or says nothing that can be read.
+    pub fn elaborate(&self, source: &Source) -> anyhow::Result<Vec<Unit>> {
+        let version = self.version()?;
+        let mut fields = vec!["elaborate 1".to_string(), version, source.top.clone()];
+        fields.extend(source.files.iter().flat_map(|(name, text)| [name.clone(), text.clone()]));
+        let folder = self.cache.entry(&key(&fields), "elaborate", |folder| {
+            for (name, text) in &source.files {
+                let place = folder.join(name);
+                std::fs::create_dir_all(place.parent().unwrap_or(folder))?;
+                std::fs::write(place, text)?;
+            }
+            let names: Vec<String> = source.files.iter().map(|f| format!("\"{}\"", f.0)).collect();
+            let script =
+                format!("read_verilog -DSYNTHESIS {}\nhierarchy -check -top {}\nwrite_rtlil design.il\n", names.join(" "), source.top);
+            run::yosys(&self.yosys, folder, &script, &format!("reading {}", source.top))
+        })?;
+        let path = folder.join("design.il");
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        unit::split(&text, &source.top).with_context(|| path.display().to_string())
+    }
+
+    /// Maps every unit for `target`.
+    ///
+    /// # Errors
+    /// Yosys fails for a unit; results of the others are kept and found again by the next run.
+    pub fn map(&self, units: Vec<Unit>, top: &str, target: &Target) -> anyhow::Result<Design> {
+        let tool = self.version()?;
+        let library = self.library_file()?;
+        let next = AtomicUsize::new(0);
+        let done = AtomicUsize::new(0);
+        let results: Mutex<Vec<Option<Mapped>>> = Mutex::new(vec![None; units.len()]);
+        let failure: Mutex<Option<anyhow::Error>> = Mutex::new(None);
+        // Largest first, so that none is left alone at the end.
+        let mut order: Vec<usize> = (0..units.len()).collect();
+        order.sort_by_key(|i| std::cmp::Reverse(units[*i].text.len()));
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.clamp(1, units.len().max(1)) {
+                scope.spawn(|| {
+                    loop {
+                        let i = next.fetch_add(1, Ordering::SeqCst);
+                        let failed = failure.lock().is_ok_and(|f| f.is_some());
+                        let Some(&i) = order.get(i).filter(|_| !failed) else { break };
+                        match self.map_unit(&units, i, target, &library, &tool) {
+                            Ok(mapped) => {
+                                if let Ok(mut list) = results.lock() {
+                                    list[i] = Some(mapped);
+                                }
+                                (self.progress)(done.fetch_add(1, Ordering::SeqCst) + 1, units.len(), &units[i].name);
+                            }
+                            Err(error) => {
+                                if let Ok(mut first) = failure.lock() {
+                                    first.get_or_insert(error);
+                                }
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        if let Some(error) = failure.into_inner().unwrap_or_default() {
+            return Err(error);
+        }
+        let mapped: Option<Vec<Mapped>> = results.into_inner().unwrap_or_default().into_iter().collect();
+        Ok(Design { top: top.to_string(), units, mapped: mapped.context("a unit was not mapped")?, tool })
+    }
+
+    /// The library as a file in the cache.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn library_file(&self) -> anyhow::Result<PathBuf> {
+        let folder = self.cache.entry(&key(&["library 1", &self.library.text]), "library", |folder| {
+            std::fs::write(folder.join("library.lib"), &self.library.text)?;
+            Ok(())
+        })?;
+        Ok(folder.join("library.lib"))
+    }
+
+    fn map_unit(&self, units: &[Unit], i: usize, target: &Target, library: &Path, tool: &str) -> anyhow::Result<Mapped> {
+        let unit = &units[i];
+        let text = unit.with_stubs(units);
+        let script = script::map(unit, target, self.library, library);
+        // The library's path holds the hash of its content.
+        let folder = self.cache.entry(&key(&["map 1", tool, &script, &text]), &unit.name, |folder| {
+            std::fs::write(folder.join("unit.il"), &text)?;
+            run::yosys(&self.yosys, folder, &script, &format!("mapping {}", unit.name))?;
+            let cells = run::count(&folder.join("netlist.json"), &unit.name)?;
+            std::fs::write(folder.join("cells.json"), serde_json::to_string_pretty(&cells)?)?;
+            Ok(())
+        })?;
+        let path = folder.join("cells.json");
+        let read = std::fs::read_to_string(&path).map_err(anyhow::Error::from).and_then(|t| Ok(serde_json::from_str(&t)?));
+        Ok(Mapped { cells: read.with_context(|| format!("{}: remove its folder and run again", path.display()))?, folder })
+    }
+}
+
+impl Design {
+    /// What must not be there, for cells of `library`; `macros` are the memories that may.
+    pub fn faults(&self, library: &Library, macros: &[String]) -> Faults {
+        let mut faults = Faults::default();
+        for (unit, mapped) in self.units.iter().zip(&self.mapped) {
+            faults.memories += unit.instances * unit.memories;
+            for (kind, count) in &mapped.cells {
+                let n = unit.instances * count;
+                if self.units.iter().any(|u| u.name == *kind) || unit.macros.keys().any(|m| m.cell() == *kind) {
+                    continue;
+                }
+                if kind.starts_with("$mem") {
+                    faults.memories += n;
+                } else if kind.to_ascii_uppercase().contains("LATCH") && kind.starts_with('$') {
+                    faults.latches += n;
+                } else if kind.starts_with('$') {
+                    faults.unmapped.push(format!("{kind} in {}", unit.name));
+                } else if library.cells.get(kind).is_some_and(|c| c.kind == Kind::Latch) {
+                    faults.latches += n;
+                } else if !library.cells.contains_key(kind) {
+                    faults.unknown_macros.push(format!("{kind} in {}", unit.name));
+                }
+            }
+            for m in unit.macros.keys().filter(|m| !macros.contains(&m.name)) {
+                faults.unknown_macros.push(format!("{} in {}", m.name, unit.name));
+            }
+        }
+        faults
+    }
+
+    /// The unit of that name with its netlist.
+    pub fn unit(&self, name: &str) -> Option<(&Unit, &Mapped)> {
+        self.units.iter().zip(&self.mapped).find(|(u, _)| u.name == name)
+    }
+}
+
+/// Units to map at the same time: the cores, and one for each two gigabytes of memory.
+///
+/// # Errors
+/// `wanted` is 0.
+pub fn jobs(wanted: Option<usize>) -> anyhow::Result<usize> {
+    match wanted {
+        Some(0) => bail!("--jobs 0: legal are 1 and more"),
+        Some(n) => Ok(n),
+        None => {
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            let memory = std::fs::read_to_string("/proc/meminfo").ok();
+            let available = memory
+                .and_then(|t| t.lines().find_map(|l| l.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse::<usize>().ok()));
+            Ok(cores.min(available.map_or(cores, |kb| (kb / 2_000_000).max(1))))
+        }
+    }
+}

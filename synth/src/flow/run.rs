@@ -1,0 +1,100 @@
+//! Running a tool in a folder, its words in a log file.
+
+use anyhow::{Context as _, bail};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+/// Runs a Yosys script in `folder`; everything goes to `folder/log`.
+///
+/// # Errors
+/// Yosys cannot be started or fails; the message has its error line and how it ended.
+pub fn yosys(program: &Path, folder: &Path, script: &str, step: &str) -> anyhow::Result<()> {
+    std::fs::write(folder.join("script.ys"), script)?;
+    let mut command = Command::new(program);
+    command.args(["-s", "script.ys"]);
+    tool(&mut command, folder, step, "yosys")
+}
+
+/// Runs a command in `folder`; everything goes to `folder/log`.
+///
+/// # Errors
+/// It cannot be started or fails; the message has its error line and how it ended.
+pub fn tool(command: &mut Command, folder: &Path, step: &str, name: &str) -> anyhow::Result<()> {
+    let log = std::fs::File::create(folder.join("log"))?;
+    command.current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    let status = command.status().with_context(|| format!("{step}: {} cannot be started", command.get_program().to_string_lossy()))?;
+    if status.success() {
+        return Ok(());
+    }
+    let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
+    let line = log.lines().rev().find(|l| l.contains("ERROR") || l.contains("Error") || l.contains("bad_alloc"));
+    bail!("{step}: {name} {}: {}", ended(status), line.or_else(|| log.lines().last()).unwrap_or("it says nothing"))
+}
+
+/// How a process ended.
+fn ended(status: ExitStatus) -> String {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        let why = if signal == 9 { " (out of memory, or by hand)" } else { "" };
+        return format!("was killed by signal {signal}{why}; run again to go on from here");
+    }
+    status.code().map_or_else(|| "failed".into(), |code| format!("failed with code {code}"))
+}
+
+#[derive(Deserialize)]
+struct Netlist {
+    modules: BTreeMap<String, Module>,
+}
+
+#[derive(Deserialize)]
+struct Module {
+    #[serde(default)]
+    cells: BTreeMap<String, Instance>,
+    #[serde(default)]
+    memories: BTreeMap<String, IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Instance {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+/// Cells of a module by type, from a JSON netlist of Yosys.
+///
+/// # Errors
+/// The file cannot be read, or the module is not in it.
+pub fn count(path: &Path, module: &str) -> anyhow::Result<BTreeMap<String, u64>> {
+    let file = std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let netlist: Netlist =
+        serde_json::from_reader(std::io::BufReader::new(file)).with_context(|| format!("{}: not a netlist of Yosys", path.display()))?;
+    let module = netlist.modules.get(module).with_context(|| format!("{}: no module {module}", path.display()))?;
+    let mut cells = BTreeMap::new();
+    for instance in module.cells.values() {
+        *cells.entry(instance.kind.clone()).or_default() += 1;
+    }
+    if !module.memories.is_empty() {
+        cells.insert("$mem".into(), module.memories.len() as u64);
+    }
+    Ok(cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_or_killed_tool_is_one_message() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            format!("{:#}", tool(&mut command, folder.path(), "mapping x", "yosys").unwrap_err())
+        };
+        assert_eq!(run("echo 'ERROR: no such thing'; echo more; exit 1"), "mapping x: yosys failed with code 1: ERROR: no such thing");
+        assert!(run("kill -9 $$").contains("killed by signal 9 (out of memory"));
+    }
+}

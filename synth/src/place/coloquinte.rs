@@ -1,0 +1,107 @@
+//! Placement with Coloquinte, a placer on PyPI.
+
+use super::{Placement, Problem, check};
+use crate::flow::run;
+use anyhow::{Context as _, bail};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PROGRAM: &str = include_str!("../../place/coloquinte_place.py");
+
+/// A Python that has Coloquinte: `L1FORGE_PYTHON`, or that of the nearest `.venv`.
+///
+/// # Errors
+/// There is none.
+pub fn python() -> anyhow::Result<PathBuf> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let named = std::env::var_os("L1FORGE_PYTHON").filter(|v| !v.is_empty()).map(PathBuf::from);
+    let local = || here.ancestors().map(|f| f.join(".venv/bin/python")).find(|p| p.exists());
+    let install = "python3 -m venv .venv && .venv/bin/pip install coloquinte==0.4.1";
+    let python = named.or_else(local).with_context(|| format!("no .venv/bin/python here; Coloquinte is installed with: {install}"))?;
+    let found = Command::new(&python).args(["-c", "import coloquinte"]).output();
+    if !found.is_ok_and(|o| o.status.success()) {
+        bail!("{}: it has no package coloquinte; install it with: {install}", python.display());
+    }
+    Ok(python)
+}
+
+fn text(problem: &Problem, effort: u32) -> String {
+    let mut s = format!("core {} {} {}\neffort {effort}\nitems {}\n", problem.core.0, problem.core.1, problem.row, problem.items.len());
+    for i in &problem.items {
+        let _ = writeln!(s, "{} {} {} {} {} {}", i.w, i.h, i.x, i.y, u8::from(i.fixed), u8::from(i.port));
+    }
+    let _ = writeln!(s, "nets {}", problem.nets.len());
+    for net in &problem.nets {
+        let items: Vec<String> = net.iter().map(ToString::to_string).collect();
+        let _ = writeln!(s, "{}", items.join(" "));
+    }
+    s
+}
+
+/// Moves the items to their places; returns what came out, with the faults that the checker finds. Works in `folder`.
+///
+/// # Errors
+/// Coloquinte fails, or its answer cannot be read.
+pub fn place(python: &Path, folder: &Path, problem: &mut Problem, site_um: f64, effort: u32) -> anyhow::Result<Placement> {
+    std::fs::write(folder.join("problem.txt"), text(problem, effort))?;
+    std::fs::write(folder.join("place.py"), PROGRAM)?;
+    let (macros, cells): (Vec<_>, Vec<_>) = problem.items.iter().filter(|i| !i.port).partition(|i| i.fixed);
+    let square = site_um * site_um;
+    let area = |list: &[&super::Item]| list.iter().map(|i| i.w * i.h).sum::<i64>() as f64 * square;
+    let rows_um2 = check::row_area(problem) as f64 * square;
+    let mut placement = Placement {
+        tool: "Coloquinte".into(),
+        cells: cells.len() as u64,
+        macros: macros.len() as u64,
+        nets: problem.nets.len() as u64,
+        cells_um2: area(&cells),
+        macros_um2: area(&macros),
+        rows_um2,
+        utilisation: area(&cells) / rows_um2,
+        wire_um: 0.0,
+        global_wire_um: 0.0,
+        faults: Vec::new(),
+    };
+    run::tool(Command::new(python).arg("place.py"), folder, "placement", "coloquinte")
+        .with_context(|| format!("log: {}", folder.join("log").display()))?;
+    let path = folder.join("solution.txt");
+    let solution = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let places: Option<Vec<(i64, i64)>> =
+        solution.lines().map(|l| l.split_once(' ').and_then(|(x, y)| Some((x.parse().ok()?, y.parse().ok()?)))).collect();
+    let places = places.filter(|p| p.len() == 2 * problem.items.len()).with_context(|| format!("{}: not a solution", path.display()))?;
+    for (stage, list) in places.chunks(problem.items.len().max(1)).enumerate() {
+        for (n, (item, (x, y))) in problem.items.iter_mut().zip(list).enumerate() {
+            if item.fixed && (item.x, item.y) != (*x, *y) {
+                placement.faults.push(format!("item {n} is fixed and was moved"));
+            }
+            (item.x, item.y) = (*x, *y);
+        }
+        *(if stage == 0 { &mut placement.global_wire_um } else { &mut placement.wire_um }) = check::wire(problem) * site_um;
+    }
+    placement.faults.extend(check::faults(problem, false));
+    Ok(placement)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ASAP7, floorplan, netlist::Netlist};
+    use super::*;
+    use crate::library::Library;
+
+    #[test]
+    fn a_chain_is_placed_legally_and_short() {
+        let Ok(python) = python() else {
+            eprintln!("skipped: no Coloquinte here");
+            return;
+        };
+        let cells = vec!["NAND2xp33_ASAP7_75t_R".to_string(); 400];
+        let nets = (0..399).map(|i| vec![i, i + 1]).collect();
+        let netlist = Netlist { cells, ports: vec!["a".into(), "b".into()], nets };
+        let mut problem = floorplan(&netlist, &Library::embedded().unwrap(), ASAP7, 0.85, &|_| 0.0);
+        let folder = tempfile::tempdir().unwrap();
+        let result = place(&python, folder.path(), &mut problem, ASAP7.site_um, 1).unwrap();
+        assert!(result.faults.is_empty(), "{:?}", result.faults);
+        assert!(result.utilisation >= 0.80 && result.wire_um > 0.0 && result.wire_um < 400.0, "{result:?}");
+    }
+}
