@@ -51,7 +51,8 @@ pub(super) fn module(c: &Context, u: &Use) -> Built {
         let pick = m.wire(&tag("pick"), pool.lowest_one()).doc("first requester after the last one");
         let any = m.wire(&tag("any"), left.reduce_or());
         let index = m.wire(&tag("index"), pick.onehot_to_bin());
-        let chosen = m.wire(&tag("chosen"), any.replicate(width) & payload.elem(&index, width));
+        let chosen = m.case_mux(&tag("picked"), &index, &payload, width);
+        let chosen = m.wire(&tag("chosen"), any.replicate(width) & chosen);
         let mut served = pick;
         if u.merge {
             let same = m.net(&tag("same"), n).doc("requesters with the payload of the pick");

@@ -14,7 +14,8 @@ fn row_mux(c: &Context) -> Built {
     let all = m.input("rows_i", rows * c.n, "the rows read");
     let select = m.input("select_i", index_width(rows), "the row wanted");
     let row_o = m.output("row_o", c.n, "that row");
-    m.assign(&row_o, all.elem(&select, c.n));
+    let row = m.case_mux("row", &select, &all, c.n);
+    m.assign(&row_o, row);
     m.finish()
 }
 

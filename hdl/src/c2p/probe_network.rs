@@ -20,7 +20,8 @@ fn target(c: &Context) -> Result<Rc<crate::rtl::Module>, crate::rtl::RtlError> {
     let index_o = m.output("index_o", c.s, "of this SM");
     let probe_o = m.output("probe_o", width, "the probe taken");
     let pick = round_robin(&mut m, "offer", &req, Kind::Free);
-    m.assign(&probe_o, probes.elem(&pick.index, width));
+    let probe = m.case_mux("probe", &pick.index, &probes, width);
+    m.assign(&probe_o, probe);
     m.assign(&grant_o, pick.grant);
     m.assign(&valid_o, pick.any);
     m.assign(&index_o, pick.index);

@@ -2,6 +2,7 @@
 
 use super::bits::Bits;
 use super::expr::{Expr, Kind, NaryOp, index_width, value_width};
+use super::module::ModuleBuilder;
 use super::operand::Operand;
 
 impl Expr {
@@ -167,5 +168,21 @@ impl Expr {
             return arms.into_iter().rev().fold(default, |d, (k, v)| self.eq(k).mux(v, d));
         }
         Expr::new(default.width(), Kind::Case { sel: self.clone(), arms, default })
+    }
+}
+
+impl ModuleBuilder {
+    /// A net with element `select` of a packed bus of elements of `width` bits, 0 beyond the last; printed as a `case` statement. Synthesis makes one AND-OR
+    /// per bit of it (half the area of the multiplexer tree that it makes of [`Expr::elem`] with a large bus), and simulators take a branch.
+    #[track_caller]
+    pub fn case_mux(&mut self, name: &str, select: &Expr, bus: &Expr, width: u32) -> Expr {
+        assert!(bus.width().is_multiple_of(width), "elements of {width} bits for a bus of {} bits", bus.width());
+        let count = bus.width() / width;
+        if count == 1 {
+            return bus.clone();
+        }
+        let chosen = self.net(name, width);
+        self.comb(|b| b.case(select, |c| (0..count).for_each(|i| _ = c.arm(i.into(), |b| b.set(&chosen, bus.elem(i, width))))));
+        chosen
     }
 }
