@@ -1,5 +1,6 @@
 //! What became of every prefetched sector: the balance equation, kept apart from all counters.
 
+use super::rules::EvictionBuffer;
 use std::collections::BTreeMap;
 
 /// Where a prefetched sector is that no demand has asked for yet.
@@ -11,8 +12,6 @@ pub enum Place {
     Prt,
     /// In the L1.
     L1,
-    /// Evicted, its address kept in the PEB.
-    Peb,
 }
 
 /// How a prefetched sector ends.
@@ -35,8 +34,10 @@ pub enum End {
 pub struct Totals {
     /// Prefetched sectors.
     pub issued: u64,
-    /// On their way, in the PRT, in the L1, in the PEB.
-    pub places: [u64; 4],
+    /// On their way, in the PRT, in the L1.
+    pub places: [u64; 3],
+    /// Evicted, their addresses kept in the PEB.
+    pub peb: u64,
     /// On time, early, late, unused, invalidated.
     pub ends: [u64; 5],
 }
@@ -44,7 +45,7 @@ pub struct Totals {
 impl Totals {
     /// issued = on time + early + late + unused + invalidated + still somewhere.
     pub fn balanced(&self) -> bool {
-        self.issued == self.ends.iter().sum::<u64>() + self.places.iter().sum::<u64>()
+        self.issued == self.ends.iter().sum::<u64>() + self.places.iter().sum::<u64>() + self.peb
     }
 }
 
@@ -52,23 +53,22 @@ impl Totals {
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     sectors: BTreeMap<(u64, u8), Place>,
+    peb: EvictionBuffer,
     totals: Totals,
     violations: Vec<String>,
 }
 
 impl Ledger {
-    /// Nothing was prefetched yet.
-    pub fn new() -> Self {
-        Self::default()
+    /// Nothing was prefetched yet; the PEB has so many entries.
+    pub fn new(peb: usize) -> Self {
+        Self { peb: EvictionBuffer::new(peb), ..Self::default() }
     }
 
     /// Sectors of a line are prefetched. They must not be on their way or in the PRT already.
     pub fn issue(&mut self, line: u64, sectors: u32) {
         for s in bits(sectors) {
-            match self.sectors.get(&(line, s)) {
-                None => {}
-                Some(Place::Peb) => self.end(line, 1 << s, End::Unused),
-                Some(place) => self.violations.push(format!("{line:#x}.{s} is prefetched again while {place:?}")),
+            if let Some(place) = self.sectors.get(&(line, s)) {
+                self.violations.push(format!("{line:#x}.{s} is prefetched again while {place:?}"));
             }
             self.sectors.insert((line, s), Place::Outstanding);
             self.totals.issued += 1;
@@ -96,9 +96,9 @@ impl Ledger {
             let place = self.sectors.remove(&(line, s));
             let legal = match end {
                 End::OnTime => matches!(place, Some(Place::Prt | Place::L1)),
-                End::Early => place == Some(Place::Peb),
                 End::Late => place == Some(Place::Outstanding),
-                End::Unused | End::Invalidated => place.is_some(),
+                End::Invalidated => place.is_some(),
+                End::Early | End::Unused => false, // only from the PEB
             };
             if !legal {
                 self.violations.push(format!("{line:#x}.{s} ends {end:?}, but is {place:?}"));
@@ -108,6 +108,33 @@ impl Ledger {
                 self.totals.ends[end as usize] += 1;
             }
         }
+    }
+
+    /// Unread sectors of a line leave the PRT or the L1 for the PEB.
+    pub fn leave(&mut self, line: u64, sectors: u32, from: Place) {
+        for s in bits(sectors) {
+            let place = self.sectors.remove(&(line, s));
+            if place == Some(from) {
+                self.totals.places[from as usize] -= 1;
+                self.totals.peb += 1;
+            } else {
+                self.violations.push(format!("{line:#x}.{s} leaves {from:?}, but is {place:?}"));
+            }
+        }
+        let unused = self.peb.evict(line, sectors);
+        self.settle(0, unused);
+    }
+
+    /// A load looks into the PEB.
+    pub fn demand(&mut self, line: u64, sectors: u32) {
+        let (early, unused) = self.peb.demand(line, sectors);
+        self.settle(early.count_ones().into(), unused);
+    }
+
+    fn settle(&mut self, early: u64, unused: u64) {
+        self.totals.peb -= early + unused;
+        self.totals.ends[End::Early as usize] += early;
+        self.totals.ends[End::Unused as usize] += unused;
     }
 
     /// Those of the sectors of a line that are in a place.
@@ -146,21 +173,21 @@ mod tests {
 
     #[test]
     fn a_life() {
-        let mut l = Ledger::new();
+        let mut l = Ledger::new(64);
         l.issue(5, 0b1111);
         l.end(5, 0b0001, End::Late);
         l.go(5, 0b1110, Place::Outstanding, Place::Prt);
         l.end(5, 0b0010, End::OnTime);
-        l.go(5, 0b1100, Place::Prt, Place::Peb);
-        l.end(5, 0b0100, End::Early);
+        l.leave(5, 0b1100, Place::Prt);
+        assert_eq!((l.totals().places, l.totals().peb), ([0; 3], 2));
+        l.demand(5, 0b0100);
         assert!(l.violations().is_empty() && l.totals().balanced());
-        assert_eq!((l.totals().places, l.totals().ends), ([0, 0, 0, 1], [1, 1, 1, 0, 0]));
-        assert_eq!(l.all(Place::Peb), BTreeMap::from([(5, 0b1000)]));
+        assert_eq!((l.totals().peb, l.totals().ends), (0, [1, 1, 1, 1, 0]));
     }
 
     #[test]
     fn wrong_movements_are_noticed() {
-        let mut l = Ledger::new();
+        let mut l = Ledger::new(64);
         l.issue(5, 1);
         l.issue(5, 1);
         assert_eq!(l.violations().len(), 1);

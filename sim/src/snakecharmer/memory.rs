@@ -6,16 +6,19 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
 
-/// The content of a sector: which sector of which line, and how often its line had been stored to.
+/// The content of a sector: which sector of which line, and how often it had been stored to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Datum {
     /// Line address.
     pub line: u64,
     /// Sector of the line.
     pub sector: u8,
-    /// Stores to the line before it was read.
+    /// Stores to it before it was read.
     pub version: u32,
 }
+
+/// How often each sector of a line had been stored to.
+pub type Versions = [u32; 32];
 
 /// Time from a request to its fill.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,7 +38,7 @@ pub struct Memory<T> {
     flights: Vec<(u64, u64, T)>,
     number: u64,
     last_due: u64,
-    versions: HashMap<u64, u32>,
+    versions: HashMap<u64, Versions>,
     rng: ChaCha8Rng,
 }
 
@@ -81,49 +84,53 @@ impl<T> Memory<T> {
         self.flights.iter().map(|f| &f.2)
     }
 
-    /// A store reaches the memory.
-    pub fn store(&mut self, line: u64) {
-        *self.versions.entry(line).or_insert(0) += 1;
+    /// A store to sectors of a line reaches the memory.
+    pub fn store(&mut self, line: u64, sectors: u32) {
+        let versions = self.versions.entry(line).or_default();
+        bits(sectors).for_each(|s| versions[s as usize] += 1);
+    }
+
+    /// The content of a line now.
+    pub fn versions(&self, line: u64) -> Versions {
+        self.versions.get(&line).copied().unwrap_or_default()
     }
 
     /// The content of a sector now.
     pub fn read(&self, line: u64, sector: u8) -> Datum {
-        Datum { line, sector, version: self.versions.get(&line).copied().unwrap_or(0) }
+        Datum { line, sector, version: self.versions(line)[sector as usize] }
     }
 }
 
 /// The idle registers: what was written where.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Registers {
-    slots: Vec<Option<Datum>>,
-    sectors: usize,
+    slots: HashMap<(u64, u8), Datum>,
 }
 
 impl Registers {
-    /// So many registers of so many sectors, with nothing in them.
-    pub fn new(registers: usize, sectors: usize) -> Self {
-        Self { slots: vec![None; registers * sectors], sectors }
-    }
-
     /// Writes sectors of a fill.
-    pub fn write(&mut self, register: usize, sectors: u32, mut datum: impl FnMut(u8) -> Datum) {
+    pub fn write(&mut self, register: u64, sectors: u32, mut datum: impl FnMut(u8) -> Datum) {
         for s in bits(sectors) {
-            self.slots[register * self.sectors + s as usize] = Some(datum(s));
+            self.slots.insert((register, s), datum(s));
         }
     }
 
     /// The owner of the register takes it back: anything may be in it.
-    pub fn reclaim(&mut self, register: usize) {
-        self.slots[register * self.sectors..(register + 1) * self.sectors].fill(None);
+    pub fn reclaim(&mut self, register: u64) {
+        if !self.slots.is_empty() {
+            (0..32).for_each(|s| {
+                self.slots.remove(&(register, s));
+            });
+        }
     }
 
     /// Reads sectors for a demand; says what is wrong with them.
     ///
     /// # Errors
     /// A sector is not the line's, or is older than the last store to the line.
-    pub fn read(&self, register: usize, sectors: u32, expected: impl Fn(u8) -> Datum) -> Result<(), String> {
+    pub fn read(&self, register: u64, sectors: u32, expected: impl Fn(u8) -> Datum) -> Result<(), String> {
         for s in bits(sectors) {
-            let (is, must) = (self.slots.get(register * self.sectors + s as usize).copied().flatten(), expected(s));
+            let (is, must) = (self.slots.get(&(register, s)).copied(), expected(s));
             if is != Some(must) {
                 return Err(format!("register {register} slot {s} holds {is:?}, the demand is for {must:?}"));
             }
@@ -164,14 +171,15 @@ mod tests {
     #[test]
     fn wrong_and_stale_data_are_seen() {
         let mut memory = Memory::<()>::new(Latency { least: 1, most: 1, reorder: false }, 1);
-        let mut r = Registers::new(2, 4);
+        let mut r = Registers::default();
         r.write(1, 0b0011, |s| memory.read(9, s));
         assert!(r.read(1, 0b0011, |s| memory.read(9, s)).is_ok());
         assert!(r.read(1, 0b0100, |s| memory.read(9, s)).is_err());
         assert!(r.read(1, 0b0001, |s| memory.read(8, s)).is_err());
-        memory.store(9);
+        memory.store(9, 0b0001);
         assert!(r.read(1, 0b0001, |s| memory.read(9, s)).is_err());
+        assert!(r.read(1, 0b0010, |s| memory.read(9, s)).is_ok());
         r.reclaim(1);
-        assert!(r.read(1, 0b0001, |s| memory.read(9, s)).is_err());
+        assert!(r.read(1, 0b0010, |s| memory.read(9, s)).is_err());
     }
 }

@@ -135,46 +135,49 @@ impl ZeroCounter {
     }
 }
 
-/// What an eviction pushes out of the prefetch eviction buffer.
+/// Lines that left unread: the last so many that were pushed, without those that a demand or a newer push of the line took out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EvictionBuffer {
-    lines: VecDeque<(u64, u32)>,
+    /// Line and sectors of the last pushes; no sectors: taken out.
+    pushes: VecDeque<(u64, u32)>,
     size: usize,
 }
 
 impl EvictionBuffer {
     /// An empty buffer of `size` lines.
     pub fn new(size: usize) -> Self {
-        Self { lines: VecDeque::new(), size }
+        Self { pushes: VecDeque::new(), size }
     }
 
-    /// Unread sectors of a prefetched line are evicted. Returns the number of sectors that are now known to be unused: of an older
-    /// entry of the line, or of the oldest line.
-    pub fn evict(&mut self, line: u64, sectors: u32) -> u32 {
-        let mut unused = 0;
-        if let Some(at) = self.lines.iter().position(|e| e.0 == line) {
-            unused += self.lines.remove(at).map_or(0, |e| e.1.count_ones());
-        } else if self.lines.len() == self.size {
-            unused += self.lines.pop_front().map_or(0, |e| e.1.count_ones());
+    /// Unread sectors of a line leave. Returns the number of sectors that are now known to be unused.
+    pub fn evict(&mut self, line: u64, sectors: u32) -> u64 {
+        let older = self.take(line).unwrap_or(0);
+        let mut unused = older.count_ones();
+        if self.pushes.len() == self.size {
+            unused += self.pushes.pop_front().map_or(0, |e| e.1.count_ones());
         }
-        self.lines.push_back((line, sectors));
-        unused
+        self.pushes.push_back((line, sectors));
+        unused.into()
     }
 
-    /// A demand misses on sectors of a line. Returns those that came too early.
-    pub fn demand(&mut self, line: u64, sectors: u32) -> u32 {
-        let Some(at) = self.lines.iter().position(|e| e.0 == line) else { return 0 };
-        self.lines[at].1 & sectors
+    /// A load of sectors of a line. Returns the sectors that came too early, and the number of sectors now known to be unused.
+    pub fn demand(&mut self, line: u64, sectors: u32) -> (u32, u64) {
+        match self.pushes.iter().find(|e| e.0 == line && e.1 & sectors != 0) {
+            None => (0, 0),
+            Some(&(_, held)) => {
+                self.take(line);
+                (held & sectors, (held & !sectors).count_ones().into())
+            }
+        }
     }
 
-    /// Lines held.
-    pub fn len(&self) -> usize {
-        self.lines.len()
+    fn take(&mut self, line: u64) -> Option<u32> {
+        self.pushes.iter_mut().find(|e| e.0 == line && e.1 != 0).map(|e| std::mem::take(&mut e.1))
     }
 
-    /// Nothing is held.
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
+    /// Sectors held.
+    pub fn sectors(&self) -> u64 {
+        self.pushes.iter().map(|e| u64::from(e.1.count_ones())).sum()
     }
 }
 
@@ -245,7 +248,9 @@ mod tests {
         for line in 0..64 {
             assert_eq!(b.evict(line, 1), 0);
         }
-        assert_eq!((b.len(), b.demand(0, 3)), (64, 1));
-        assert_eq!((b.evict(64, 15), b.len(), b.demand(0, 1)), (1, 64, 0));
+        assert_eq!((b.sectors(), b.clone().demand(0, 3)), (64, (1, 0)));
+        assert_eq!((b.evict(64, 15), b.sectors(), b.demand(0, 1)), (1, 67, (0, 0)));
+        assert_eq!((b.demand(64, 1), b.sectors(), b.demand(64, 2)), ((1, 3), 63, (0, 0)));
+        assert_eq!((b.evict(7, 2), b.sectors()), (2, 62), "the older place of the line, and the oldest line");
     }
 }
