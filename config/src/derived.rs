@@ -132,7 +132,7 @@ mod tests {
         let c = config(&[]);
         assert_eq!(
             (c.sc_train_bits, c.sc_stride_bits, c.sc_sectors(), c.sc_max_distance(), c.sc_local_max_distance()),
-            (24, 16, 4, 63, 10)
+            (20, 16, 4, 63, 10)
         );
         let c = config(&["address_bits=16", "sc_awt_per_kind=false"]);
         assert_eq!((c.sc_train_bits, c.sc_stride_bits, c.sc_local_max_distance()), (9, 9, 63));
@@ -149,7 +149,7 @@ mod tests {
         for (set, shown) in [
             ("sc_sector_bytes=256", "32..=128"),
             ("sc_train_bits=42", "2..=41"),
-            ("sc_stride_bits=25", "2..=24"),
+            ("sc_stride_bits=25", "2..=20"),
             ("sc_reset_distance=9", "1..=8"),
             ("sc_awt_late_events=16", "0..=15"),
             ("sc_register_bits=5", "6..=16"),

@@ -304,7 +304,7 @@ keys! {
         "Entries of the SC-Tail Table or of the APOGEE table, and of the zero filter.";
     sc_pc_bits: u32 = Int { min: 4, max: 64 }, "16", "bits", "open in the paper; docs/blocks/snakecharmer/README.md",
         "Width of a load PC, hashed by the SM.";
-    sc_train_bits: u32 = Int { min: 2, max: 59 }, "auto" auto "min(24, bits of a line address)", "bits", "docs/blocks/snakecharmer/README.md",
+    sc_train_bits: u32 = Int { min: 2, max: 59 }, "auto" auto "min(20, bits of a line address)", "bits", "docs/blocks/snakecharmer/README.md",
         "Low bits of a line address that the front end remembers and compares; at most those of a line address.";
     sc_stride_bits: u32 = Int { min: 2, max: 59 }, "auto" auto "min(16, sc_train_bits)", "bits", "open in the paper; docs/blocks/snakecharmer/README.md",
         "Width of a signed stride in lines; at most sc_train_bits.";

@@ -19,8 +19,8 @@ pub(crate) fn resolve(settings: &Settings) -> Result<Config, ConfigError> {
         "copies" => int(key, k.clamp(1, 4)),
         "engines" => engines,
         "update_engines" => int(key, engines.saturating_sub(sms).max(1)),
-        "sc_train_bits" => int(key, tag_bits.min(24)),
-        "sc_stride_bits" => int(key, int("sc_train_bits", tag_bits.min(24)).min(16)),
+        "sc_train_bits" => int(key, tag_bits.min(20)),
+        "sc_stride_bits" => int(key, int("sc_train_bits", tag_bits.min(20)).min(16)),
         "update_lanes" => int(key, int("update_bytes", 0) / 8),
         _ => unreachable!("no automatic default for {key}"),
     };
