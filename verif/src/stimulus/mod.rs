@@ -245,6 +245,10 @@ pub fn for_block(name: &str, config: &Config, instance: usize, interface: &Inter
             index_bits: config.index_bits(),
             cycle: 0,
         },
-        driver: if snakecharmer::BLOCKS.contains(&name) { prefetch::driver(name, config, seed) } else { drivers::driver(name, config, seed) },
+        driver: if snakecharmer::BLOCKS.contains(&name) {
+            prefetch::driver(name, config, seed)
+        } else {
+            drivers::driver(name, config, seed)
+        },
     }
 }

@@ -37,15 +37,7 @@ pub(super) fn driver(name: &str, c: &Config, seed: u64) -> Box<dyn Driver> {
         "l2_awt" => Box::new(Awt { local: false, warps, largest, entries: c.sc_l2_awt_entries.into(), known: Vec::new() }),
         "prefetch_queue" => Box::new(Queue { patterns }),
         "peb" => Box::new(Evictions),
-        "feedback" => free(&[
-            ("early_valid_i", Fill::Bits(0)),
-            ("early_handle_i", Fill::Below(1 << 10)),
-            ("use_valid_i", Fill::Bits(1)),
-            ("use_late_i", Fill::Bits(2)),
-            ("use_handle_i", Fill::Below(1 << 10)),
-            ("on_time_valid_i", Fill::Bits(3)),
-            ("on_time_handle_i", Fill::Below(1 << 10)),
-        ]),
+        "feedback" => Box::new(Events),
         "prefetch_statistics" => Box::new(Counters { sectors: c.sc_sectors().into(), entries: c.sc_prt_entries.into() }),
         "prt" => Box::new(Table { entries: c.sc_prt_entries.into(), flights: Vec::new(), idle: c.sc_prt_entries.into() }),
         "snakecharmer" => Box::new(Top::new(c, seed)),
@@ -303,6 +295,19 @@ impl Driver for Evictions {
                 io.put(&format!("{source}_handle_i"), handle);
             }
         }
+    }
+}
+
+struct Events;
+
+impl Driver for Events {
+    fn drive(&mut self, io: &mut Io) {
+        for (n, source) in ["early", "use", "on_time"].into_iter().enumerate() {
+            io.knob(&format!("{source}_valid_i"), n);
+            let handle = io.rng.random();
+            io.put(&format!("{source}_handle_i"), handle);
+        }
+        io.knob("use_late_i", 3);
     }
 }
 
