@@ -41,11 +41,6 @@ impl PrefetchBench {
         COUNTERS.iter().enumerate().map(|(n, name)| (*name, self.outputs.get(self.first_counter + n, 0))).collect()
     }
 
-    /// The counters of the model.
-    pub fn model_counters(&self) -> Vec<(&'static str, u64)> {
-        COUNTERS.iter().copied().zip(self.model.counters().iter().copied()).collect()
-    }
-
     /// The sums of the ledger balance.
     pub fn balanced(&self) -> bool {
         self.oracle.ledger().totals().balanced()

@@ -27,7 +27,6 @@ fn run(name: &str, c: &Config, seed: u64, cycles: u64, profile: &Profile, stream
     let session = Session::new(&builder, &design, seed).reset(block::reset_of(c)).command(test_command!(seed)).failure_waves(waves, 300);
     let run = session.run(|interface, seed| prefetch_top::bench(c, interface, profile.clone(), stream(), seed, cycles), None);
     let outcome = run.unwrap_or_else(|e| panic!("configuration `{name}`: {e}"));
-    assert_eq!(outcome.bench.rtl_counters(), outcome.bench.model_counters(), "{name}");
     assert!(outcome.bench.balanced());
     (outcome.report.cycles, outcome.bench.rtl_counters().into_iter().collect())
 }

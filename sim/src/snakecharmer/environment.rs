@@ -145,6 +145,10 @@ pub struct Activity {
     pub on_time: [u64; 3],
     /// Uses of prefetched sectors on their way, by kind.
     pub late: [u64; 3],
+    /// Demands for prefetched sectors that had left again, by kind.
+    pub early: [u64; 3],
+    /// Prefetches, as opposed to sectors; of these, not into the table.
+    pub prefetches: (u64, u64),
     /// Candidates whose sectors are not all zero, of these suppressed.
     pub useful: (u64, u64),
     /// Candidates whose sectors are all zero, of these passed on to the SGU.
@@ -249,6 +253,11 @@ impl Environment {
         &self.faults
     }
 
+    /// Switches prefetching on or off.
+    pub fn enable(&mut self, on: bool) {
+        self.enabled = on;
+    }
+
     /// Warps make no further step.
     pub fn stop(&mut self) {
         self.stopped = true;
@@ -314,6 +323,10 @@ impl Environment {
         {
             x.evict = Some(Unread { line: t.line, mask: t.sectors.into(), handle: t.meta });
             x.evict_invalid = *invalid;
+        }
+        if let Some(d) = x.demand {
+            let kind = self.kinds.get(&d.line).copied().unwrap_or(0) as usize;
+            self.activity.early[kind] += u64::from(model.early(x.demand).count_ones());
         }
         self.candidate(&mut x);
         let room = self.memory.flights().count() < self.profile.mshrs - self.profile.mshrs / 4;
@@ -569,6 +582,8 @@ impl Environment {
             return;
         }
         self.activity.prefetched += u64::from(mask.count_ones());
+        self.activity.prefetches.0 += 1;
+        self.activity.prefetches.1 += u64::from(entry.is_none());
         self.l1.ask(line, mask, Some(handle));
         let versions = self.memory.versions(line);
         let flight = Flight { line, mask, prefetch: Some((pattern, entry)), late: 0, stale: 0, versions, waiters: Vec::new() };

@@ -22,6 +22,7 @@ pub mod rules;
 mod sgu;
 mod sizes;
 pub mod streams;
+pub mod study;
 mod tail_table;
 mod top;
 mod zero_filter;

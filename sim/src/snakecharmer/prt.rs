@@ -233,14 +233,30 @@ impl Prt {
         if let Some(f) = x.fill {
             o.fill_register = self.register(x.base, f.entry as usize);
         }
-        let mut after = self.clone();
-        (o.fill_mask, o.invalidated) = after.demand_path(x);
+        o.fill_mask = self.registered(x);
+        o.invalidated = self.lost(x, o.fill_mask);
         o
     }
 
-    /// Steps 1 to 3: fill, demand, flush. Returns the sectors that go to a register, and the number of READY sectors lost.
-    fn demand_path(&mut self, x: &Inputs) -> (u64, u64) {
-        let (mut registered, mut lost) = (0, 0);
+    /// Sectors of the fill that go to a register.
+    fn registered(&self, x: &Inputs) -> u64 {
+        let Some(f) = x.fill.filter(|f| f.entry < x.idle) else { return 0 };
+        let e = &self.entries[f.entry as usize];
+        if e.line == f.line { f.mask & e.waiting & !f.bypass } else { 0 }
+    }
+
+    /// READY sectors lost to a store or a flush.
+    fn lost(&self, x: &Inputs, registered: u64) -> u64 {
+        let filled = x.fill.map(|f| f.entry as usize);
+        let ready = |e: usize| self.entries[e].ready | if filled == Some(e) { registered } else { 0 };
+        let asked = x.demand.and_then(|d| self.find(d.line).map(|e| (ready(e) & d.mask).count_ones()));
+        let stored = asked.filter(|_| x.demand.is_some_and(|d| d.store)).unwrap_or(0);
+        let flushed = if x.flush { (0..self.entries.len()).map(|e| ready(e).count_ones()).sum::<u32>() - asked.unwrap_or(0) } else { 0 };
+        (stored + flushed).into()
+    }
+
+    /// Steps 1 to 3: fill, demand, flush.
+    fn demand_path(&mut self, x: &Inputs) {
         let asked = x.demand.and_then(|d| self.find(d.line));
         if let Some(f) = x.fill
             && let e = f.entry as usize
@@ -248,7 +264,7 @@ impl Prt {
             && self.entries[e].line == f.line
         {
             let arrived = f.mask & self.entries[e].waiting;
-            registered = if f.entry < x.idle { arrived & !f.bypass } else { 0 };
+            let registered = if f.entry < x.idle { arrived & !f.bypass } else { 0 };
             self.entries[e].waiting &= !arrived;
             self.entries[e].ready |= registered;
         }
@@ -257,7 +273,6 @@ impl Prt {
             let register = self.register(x.base, e);
             let entry = &mut self.entries[e];
             if d.store {
-                lost += (entry.ready & d.mask).count_ones();
                 entry.clear(d.mask);
             } else {
                 let on_time = entry.ready & d.mask;
@@ -270,10 +285,8 @@ impl Prt {
             }
         }
         if x.flush {
-            lost += self.entries.iter().map(|e| e.ready.count_ones()).sum::<u32>();
             self.entries.iter_mut().for_each(|e| e.clear(u64::MAX));
         }
-        (registered, lost.into())
     }
 
     /// End of the cycle.

@@ -15,6 +15,7 @@ use super::sizes::{Handle, Sizes, ones};
 use super::tail_table::{Load, Read, TailTable};
 use super::zero_filter::ZeroFilter;
 use crate::block::{Block, Port, Signals};
+use crate::cache::mix;
 use l1forge_config::{Config, Frontend};
 use std::collections::VecDeque;
 
@@ -153,6 +154,8 @@ pub struct SnakeCharmer {
     feedback: Feedback,
     statistics: PrefetchStatistics,
     last: Option<Decision>,
+    /// Lines of 1000 whose prefetches go astray, see [`SnakeCharmer::disturbed`].
+    astray: u64,
 }
 
 impl SnakeCharmer {
@@ -179,7 +182,21 @@ impl SnakeCharmer {
             feedback: Feedback::default(),
             statistics: PrefetchStatistics::new(c),
             last: None,
+            astray: 0,
         }
+    }
+
+    /// The same model, but the prefetches of so many lines of 1000 go to another line that nobody asks for. For studies of what wrong
+    /// prefetches do; the design cannot do this.
+    #[must_use]
+    pub fn disturbed(mut self, lines: u64) -> Self {
+        self.astray = lines;
+        self
+    }
+
+    /// Sectors that a demand finds in the PEB.
+    pub fn early(&self, demand: Option<prt::Demand>) -> u64 {
+        demand.filter(|d| !d.store).and_then(|d| self.peb.early(d.line, d.mask)).map_or(0, |e| e.0)
     }
 
     /// The candidate taken in the cycle that was clocked last.
@@ -234,7 +251,13 @@ impl SnakeCharmer {
     fn cycle(&self, x: &Inputs) -> Cycle {
         let external = matches!(self.tables, Tables::External);
         let read = self.read(self.generator.read_pattern());
-        let offered = if external { x.candidate } else { self.generator.candidate(&read) };
+        let mut offered = if external { x.candidate } else { self.generator.candidate(&read) };
+        if let Some(c) = &mut offered
+            && self.astray > 0
+            && mix(c.line) % 1000 < self.astray
+        {
+            c.line ^= 1 << (self.sizes.t - 1);
+        }
         let best_of = if external {
             Context { kind: x.best.0, warp: x.best.1, pc: x.best.2 }
         } else {
