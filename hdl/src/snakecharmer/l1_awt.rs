@@ -148,10 +148,12 @@ pub(super) fn module(c: &Context) -> Built {
     used.next_when(&fresh, &used | place.bin_to_onehot(n));
     tags.at(&place, tw).next_when(&fresh, lookup_tag);
     generations.at(&place, c.g).next_when(&fresh, new_generation);
+    // A new entry takes the place of the event. With one entry only there is no index that would order the two.
+    let counts_too = m.wire("event_kept", &live & !(&fresh & at.eq(&place)));
     for (entries, width, event, new) in
         [(&distances, c.dl, distance, start), (&counts, 3 * cw, counted, Expr::zeros(3 * cw)), (&samples, sw, seen_next, Expr::zeros(sw))]
     {
-        entries.at(&at, width).next_when(&live, event);
+        entries.at(&at, width).next_when(&counts_too, event);
         entries.at(&place, width).next_when(&fresh, new);
     }
     m.finish()

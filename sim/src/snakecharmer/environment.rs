@@ -310,8 +310,8 @@ impl Environment {
             refill_ready: self.chance(self.profile.refill_ready),
             ..Inputs::default()
         };
-        x.fill = self.fill();
         self.demand(&mut x);
+        x.fill = self.fill();
         if self.chance(self.profile.report)
             && let Some((late, t)) = self.uses.front()
         {
@@ -445,6 +445,9 @@ impl Environment {
 
     /// The next fill of a prefetch; fills of demands are made on the way.
     fn fill(&mut self) -> Option<Fill> {
+        if let Some((_, step)) = self.driven.filter(|d| d.1.kind == Kind::Store) {
+            self.spoil(step);
+        }
         if !self.chance(self.profile.fill) {
             return None;
         }
@@ -595,6 +598,11 @@ impl Environment {
         self.memory.store(step.line, step.sectors);
         let lost = self.l1.store(step.line);
         self.evictions.extend(lost.into_iter().map(|t| (true, t)));
+        self.spoil(step);
+    }
+
+    /// What is on its way is older than the store.
+    fn spoil(&mut self, step: Step) {
         for flight in self.memory.flights_mut().filter(|f| f.line == step.line) {
             flight.stale |= flight.mask & step.sectors;
         }
