@@ -18,6 +18,7 @@ mod peb;
 mod prefetch_queue;
 mod prefetch_statistics;
 mod prt;
+pub mod report;
 pub mod rules;
 mod sgu;
 mod sizes;
