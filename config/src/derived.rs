@@ -80,6 +80,22 @@ impl Config {
         bits_for(self.queries_per_sm)
     }
 
+    /// Sectors of a line.
+    pub fn sc_sectors(&self) -> u32 {
+        self.line_bytes / self.sc_sector_bytes
+    }
+
+    /// Largest prefetch distance of any kind.
+    pub fn sc_max_distance(&self) -> u32 {
+        self.sc_max_intra_warp.max(self.sc_max_inter_pc).max(self.sc_max_inter_warp)
+    }
+
+    /// Largest prefetch distance kept in the L1-AWT.
+    pub fn sc_local_max_distance(&self) -> u32 {
+        let local = self.sc_max_intra_warp.max(self.sc_max_inter_pc);
+        if self.sc_awt_inter_warp_local || !self.sc_awt_per_kind { local.max(self.sc_max_inter_warp) } else { local }
+    }
+
     /// Place of an SM on the floorplan as (x, y); without a floorplan, the most nearly square grid, row-major.
     pub fn place(&self, sm: u32) -> (i32, i32) {
         if let Some(p) = self.floorplan.get(sm as usize) {
@@ -109,6 +125,42 @@ mod tests {
         assert_eq!((c.bank_bits(), c.row_bits(), c.index_bits(), c.sm_bits()), (6, 7, 13, 6));
         assert_eq!((c.engines, c.update_engines, c.shared_engines(), c.update_lanes), (128, 64, 64, 16));
         assert_eq!(c.hash_rows(), 64);
+    }
+
+    #[test]
+    fn prefetch_sizes_and_presets() {
+        let c = config(&[]);
+        assert_eq!(
+            (c.sc_train_bits, c.sc_stride_bits, c.sc_sectors(), c.sc_max_distance(), c.sc_local_max_distance()),
+            (20, 16, 4, 63, 10)
+        );
+        let c = config(&["address_bits=16", "sc_awt_per_kind=false"]);
+        assert_eq!((c.sc_train_bits, c.sc_stride_bits, c.sc_local_max_distance()), (9, 9, 63));
+        let threshold = |presets: &[&str]| {
+            let mut s = Settings::default();
+            presets.iter().for_each(|p| s.add_preset(p).unwrap());
+            s.resolve().unwrap().sc_sgu_threshold
+        };
+        assert_eq!((threshold(&["paper"]), threshold(&["a100"]), threshold(&["paper", "v100"])), (4, 4, 5));
+    }
+
+    #[test]
+    fn illegal_prefetch_sizes_name_key_value_and_range() {
+        for (set, shown) in [
+            ("sc_sector_bytes=256", "32..=128"),
+            ("sc_train_bits=42", "2..=41"),
+            ("sc_stride_bits=25", "2..=20"),
+            ("sc_reset_distance=9", "1..=8"),
+            ("sc_awt_late_events=16", "0..=15"),
+            ("sc_register_bits=5", "6..=16"),
+        ] {
+            let mut s = Settings::default();
+            s.set(set).unwrap();
+            let error = s.resolve().unwrap_err().to_string();
+            let (key, value) = set.split_once('=').unwrap();
+            assert!(error.contains(key) && error.contains(value) && error.contains(shown), "{error}");
+        }
+        assert!(Settings::default().set("sc_sgu_threshold=7").unwrap_err().to_string().contains("1..=6"));
     }
 
     #[test]

@@ -125,6 +125,17 @@ choice! {
         AsyncLow = "async_low",
     }
 }
+choice! {
+    /// What drives the prefetch back end of SnakeCharmer.
+    Frontend {
+        /// Snake+: intra-warp, inter-PC and inter-warp strides.
+        Snake = "snake",
+        /// APOGEE: fixed-offset and thread-invariant accesses.
+        Apogee = "apogee",
+        /// A predictor outside, on the candidate port.
+        External = "external",
+    }
+}
 
 /// Converts a checked TOML value; the kinds of [`KEYS`] guarantee that it fits.
 pub(crate) trait FromValue: Sized {
@@ -161,7 +172,7 @@ macro_rules! from_word {
         }
     })+ };
 }
-from_word!(CopyChoice, LookupNetwork, ProbeNetwork, MatrixLayout, ResetStyle);
+from_word!(CopyChoice, LookupNetwork, ProbeNetwork, MatrixLayout, ResetStyle, Frontend);
 
 macro_rules! keys {
     ($($name:ident: $ty:ty = $kind:expr, $default:literal $(auto $auto:literal)?, $unit:literal, $source:literal, $doc:literal;)+) => {
@@ -283,4 +294,74 @@ keys! {
         "Cycles from an L2 request to its fill.";
     l2_bandwidth: u32 = Int { min: 1, max: 256 }, "32", "requests/cycle", "environment of the models",
         "L2 requests that start in one cycle.";
+    frontend: Frontend = Choice(Frontend::WORDS), "\"snake\"", "front end", "SnakeCharmer paper",
+        "What drives the prefetch back end.";
+    sc_warps: u32 = Int { min: 1, max: 256 }, "64", "warps", "SnakeCharmer paper",
+        "Warps per SM; entries of the Head Table.";
+    sc_sector_bytes: u32 = PowerOfTwo { min: 32, max: 1024 }, "32", "bytes", "SnakeCharmer paper",
+        "Size of a sector, the unit in which prefetched blocks are counted; at most line_bytes.";
+    sc_patterns: u32 = Int { min: 1, max: 1024 }, "64", "patterns", "open in the paper; docs/blocks/snakecharmer/README.md",
+        "Entries of the SC-Tail Table or of the APOGEE table, and of the zero filter.";
+    sc_pc_bits: u32 = Int { min: 4, max: 64 }, "16", "bits", "open in the paper; docs/blocks/snakecharmer/README.md",
+        "Width of a load PC, hashed by the SM.";
+    sc_train_bits: u32 = Int { min: 2, max: 59 }, "auto" auto "min(20, bits of a line address)", "bits", "docs/blocks/snakecharmer/README.md",
+        "Low bits of a line address that the front end remembers and compares; at most those of a line address.";
+    sc_stride_bits: u32 = Int { min: 2, max: 59 }, "auto" auto "min(16, sc_train_bits)", "bits", "open in the paper; docs/blocks/snakecharmer/README.md",
+        "Width of a signed stride in lines; at most sc_train_bits.";
+    sc_anchor_period: u32 = Int { min: 16, max: 1_048_576 }, "4096", "cycles", "docs/blocks/snakecharmer/tail_table.md",
+        "A pattern trains on another warp when its own did not load for this long.";
+    sc_max_intra_warp: u32 = Int { min: 1, max: 255 }, "8", "strides", "SnakeCharmer paper",
+        "Largest distance of intra-warp prefetches.";
+    sc_max_inter_pc: u32 = Int { min: 1, max: 255 }, "10", "hops", "SnakeCharmer paper",
+        "Largest distance of inter-PC prefetches.";
+    sc_max_inter_warp: u32 = Int { min: 1, max: 255 }, "63", "warps", "SnakeCharmer paper",
+        "Largest distance of inter-warp prefetches.";
+    sc_reset_distance: u32 = Int { min: 1, max: 255 }, "1", "strides", "open in the paper; docs/blocks/snakecharmer/l2_awt.md",
+        "Distance before any feedback; at most the three largest distances.";
+    sc_degree: u32 = Int { min: 1, max: 11 }, "4", "candidates", "open in the paper; docs/blocks/snakecharmer/candidate_generator.md",
+        "Distances proposed for each kind of a trigger.";
+    sc_trigger_depth: u32 = Int { min: 1, max: 64 }, "4", "entries", "docs/blocks/snakecharmer/README.md",
+        "Loads that wait for the candidate generator; more are dropped.";
+    sc_queue_depth: u32 = Int { min: 1, max: 64 }, "8", "entries", "docs/blocks/snakecharmer/prefetch_queue.md",
+        "Prefetches that wait for the L1; also the number of last ones that are not repeated.";
+    sc_zero_filter: bool = Bool, "true", "switch", "SnakeCharmer paper",
+        "Patterns that fetch zeros are suppressed.";
+    sc_zero_timer: u32 = Int { min: 1, max: 65_535 }, "128", "cycles", "SnakeCharmer paper",
+        "Longest suppression of a pattern.";
+    sc_controller: bool = Bool, "true", "switch", "SnakeCharmer paper",
+        "Distances adapt and candidates are scored; otherwise distance sc_reset_distance and confidence 3.";
+    sc_awt_window: u32 = Int { min: 1, max: 255 }, "15", "events", "SnakeCharmer paper",
+        "Feedback events after which a distance is reconsidered.";
+    sc_awt_samples: u32 = Int { min: 1, max: 255 }, "31", "events", "SnakeCharmer paper",
+        "Feedback events after which the distance of a warp is used instead of that of its load PC.";
+    sc_l1_awt_entries: u32 = Int { min: 1, max: 1024 }, "64", "entries", "open in the paper; docs/blocks/snakecharmer/l1_awt.md",
+        "Entries of the L1-AWT, one per warp, load PC and kind.";
+    sc_l2_awt_entries: u32 = Int { min: 1, max: 256 }, "16", "entries", "open in the paper; docs/blocks/snakecharmer/l2_awt.md",
+        "Entries of the L2-AWT, one per load PC and kind.";
+    sc_awt_step: u32 = Int { min: 1, max: 16 }, "1", "strides", "open in the paper; docs/blocks/snakecharmer/l2_awt.md",
+        "Change of a distance at the end of a window.";
+    sc_awt_inherit: bool = Bool, "true", "switch", "docs/blocks/snakecharmer/l1_awt.md",
+        "The distance of a warp starts from that of its load PC, and again when it comes into use.";
+    sc_awt_per_kind: bool = Bool, "true", "switch", "docs/blocks/snakecharmer/l2_awt.md",
+        "Intra-warp, inter-PC and inter-warp prefetches have distances of their own.";
+    sc_awt_inter_warp_local: bool = Bool, "false", "switch", "docs/blocks/snakecharmer/l1_awt.md",
+        "Inter-warp prefetches use the L1-AWT too, not only the entry of their load PC.";
+    sc_awt_doubling: bool = Bool, "true", "switch", "docs/blocks/snakecharmer/l2_awt.md",
+        "The step of inter-warp distances of a load PC doubles while it goes on in one direction.";
+    sc_awt_late_events: u32 = Int { min: 0, max: 255 }, "4", "events", "docs/blocks/snakecharmer/l2_awt.md",
+        "Late events of a window that move an inter-warp distance of a load PC farther; 0: only when they are most.";
+    sc_generation_bits: u32 = Int { min: 1, max: 8 }, "2", "bits", "docs/blocks/snakecharmer/README.md",
+        "Width of the number that tells the owners of an AWT entry apart.";
+    sc_sgu_threshold: u32 = Int { min: 1, max: 6 }, "4", "points", "SnakeCharmer paper (A100: 4, V100: 5)",
+        "Score from which a candidate is issued.";
+    sc_peb_entries: u32 = Int { min: 1, max: 1024 }, "64", "entries", "SnakeCharmer paper",
+        "Entries of the prefetch eviction buffer.";
+    sc_prt_entries: u32 = Int { min: 1, max: 1024 }, "64", "entries", "SnakeCharmer paper",
+        "Entries of the prefetch register table, one idle register each.";
+    sc_prt_replace: bool = Bool, "true", "switch", "docs/blocks/snakecharmer/prt.md",
+        "A prefetch that finds the table full takes the place of the oldest unread entry.";
+    sc_prt_age: u32 = Int { min: 0, max: 65_535 }, "0", "cycles", "docs/blocks/snakecharmer/prt.md",
+        "Unread entries leave after one to two times this; 0: never by age.";
+    sc_register_bits: u32 = Int { min: 1, max: 16 }, "11", "bits", "docs/blocks/snakecharmer/prt.md",
+        "Width of the number of a physical register of one line.";
 }

@@ -27,5 +27,5 @@ mod validate;
 
 pub use error::ConfigError;
 pub use hash::HashScheme;
-pub use keys::{Config, CopyChoice, KEYS, KeyKind, KeySpec, LookupNetwork, MatrixLayout, ProbeNetwork, ResetStyle};
+pub use keys::{Config, CopyChoice, Frontend, KEYS, KeyKind, KeySpec, LookupNetwork, MatrixLayout, ProbeNetwork, ResetStyle};
 pub use settings::{PRESETS, Settings};

@@ -6,7 +6,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The presets, with what they are.
-pub const PRESETS: &[(&str, &str)] = &[("paper", "the defaults of the C2P-Cache paper")];
+pub const PRESETS: &[(&str, &str)] = &[
+    ("paper", "the defaults of the C2P-Cache and SnakeCharmer papers"),
+    ("a100", "SnakeCharmer on an A100: sc_sgu_threshold = 4"),
+    ("v100", "SnakeCharmer on a V100: sc_sgu_threshold = 5"),
+];
 
 /// Values given so far, each with the place it came from.
 ///
@@ -33,8 +37,19 @@ impl Settings {
     /// # Errors
     /// An unknown name; the message lists the presets.
     pub fn add_preset(&mut self, name: &str) -> Result<(), ConfigError> {
+        let mut threshold = |value: i64| {
+            self.values.insert("sc_sgu_threshold", (toml::Value::Integer(value), format!("--preset {name}")));
+        };
         match name {
             "paper" => Ok(()), // the defaults of KEYS are the paper's
+            "a100" => {
+                threshold(4);
+                Ok(())
+            }
+            "v100" => {
+                threshold(5);
+                Ok(())
+            }
             _ => {
                 let names: Vec<_> = PRESETS.iter().map(|p| p.0).collect();
                 Err(ConfigError::new("--preset", "preset", name, format!("legal: {}", names.join(", "))))

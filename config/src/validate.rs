@@ -13,11 +13,14 @@ pub(crate) fn resolve(settings: &Settings) -> Result<Config, ConfigError> {
     let k = hashes + u32::from(int("mask_bits", 0) > 0);
     let sms = int("sms", 0);
     let engines = int("engines", 2 * sms);
+    let tag_bits = int("address_bits", 0) - int("line_bytes", 0).trailing_zeros();
     let auto = |key: &str| match key {
         "hash_bits" => int(key, if hashes == 0 { 0 } else { 4096 }),
         "copies" => int(key, k.clamp(1, 4)),
         "engines" => engines,
         "update_engines" => int(key, engines.saturating_sub(sms).max(1)),
+        "sc_train_bits" => int(key, tag_bits.min(20)),
+        "sc_stride_bits" => int(key, int("sc_train_bits", tag_bits.min(20)).min(16)),
         "update_lanes" => int(key, int("update_bytes", 0) / 8),
         _ => unreachable!("no automatic default for {key}"),
     };
@@ -83,6 +86,29 @@ fn combinations(settings: &Settings, c: &Config) -> Result<(), ConfigError> {
     let lines = c.l1_bytes / c.line_bytes;
     if lines == 0 || !lines.is_multiple_of(c.l1_ways) {
         return refuse("l1_ways", c.l1_ways, format!("a divisor of the {lines} lines of an L1 (l1_bytes / line_bytes)"));
+    }
+    snakecharmer(settings, c)
+}
+
+/// What must hold between the keys of SnakeCharmer.
+fn snakecharmer(settings: &Settings, c: &Config) -> Result<(), ConfigError> {
+    let most = |key: &str, value: u32, least: u32, most: u32, why: &str| {
+        if value <= most {
+            return Ok(());
+        }
+        Err(ConfigError::new(settings.origin(key), key, value, format!("legal: {least}..={most} ({why})")))
+    };
+    most("sc_sector_bytes", c.sc_sector_bytes, 32, c.line_bytes, "at most line_bytes, a power of two")?;
+    most("sc_train_bits", c.sc_train_bits, 2, c.tag_bits(), "at most the bits of a line address")?;
+    most("sc_stride_bits", c.sc_stride_bits, 2, c.sc_train_bits, "at most sc_train_bits")?;
+    let distance = c.sc_max_intra_warp.min(c.sc_max_inter_pc).min(c.sc_max_inter_warp);
+    most("sc_reset_distance", c.sc_reset_distance, 1, distance, "at most each of sc_max_intra_warp, sc_max_inter_pc, sc_max_inter_warp")?;
+    most("sc_awt_late_events", c.sc_awt_late_events, 0, c.sc_awt_window, "at most sc_awt_window")?;
+    let entries = c.sc_prt_entries - 1;
+    if entries >> c.sc_register_bits != 0 {
+        let least = 32 - entries.leading_zeros();
+        let legal = format!("legal: {least}..=16 (registers for sc_prt_entries = {})", c.sc_prt_entries);
+        return Err(ConfigError::new(settings.origin("sc_register_bits"), "sc_register_bits", c.sc_register_bits, legal));
     }
     Ok(())
 }

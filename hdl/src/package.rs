@@ -1,7 +1,7 @@
 //! What `l1forge gen` writes: Verilog, file lists, constraints, configuration and manifest.
 
-use crate::c2p;
 use crate::rtl::{Design, RtlError};
+use crate::{c2p, snakecharmer};
 use l1forge_config::{Config, ResetStyle};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -20,7 +20,7 @@ pub struct Package {
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
     /// No block has that name.
-    #[error("--block {0}: unknown block; legal: {names}", names = c2p::BLOCKS.iter().map(|b| b.0).collect::<Vec<_>>().join(", "))]
+    #[error("--block {0}: unknown block; legal: {names}", names = c2p::BLOCKS.iter().chain(snakecharmer::BLOCKS).map(|b| b.0).collect::<Vec<_>>().join(", "))]
     Block(String),
     /// A fault of the generator; no legal configuration has one.
     #[error("the generator is at fault: {0}")]
@@ -32,7 +32,9 @@ pub enum PackageError {
 /// # Errors
 /// See [`PackageError`].
 pub fn package(config: &Config, block: &str) -> Result<Package, PackageError> {
-    let module = c2p::block(config, block, 0).ok_or_else(|| PackageError::Block(block.into()))??;
+    let prefetcher = snakecharmer::block(config, block, 0);
+    let family = if prefetcher.is_some() { "snakecharmer" } else { "c2p" };
+    let module = c2p::block(config, block, 0).or(prefetcher).ok_or_else(|| PackageError::Block(block.into()))??;
     let clocked = module.ports().iter().any(|p| p.name == "clk_i");
     let ports: Vec<_> = module
         .ports()
@@ -49,14 +51,13 @@ pub fn package(config: &Config, block: &str) -> Result<Package, PackageError> {
 
     let mut files = verilog.clone();
     files.push(("filelist.f".into(), list("", "")));
-    files.push((format!("{top}.core"), fusesoc(&top, &list("      - ", ""))));
+    files.push((format!("{top}.core"), fusesoc(family, &top, &list("      - ", ""))));
     files.push(("Bender.yml".into(), format!("package:\n  name: {top}\nsources:\n{}", list("  - ", ""))));
     files.push(("constraints.sdc".into(), constraints(config, &top, clocked)));
     files.push(("config.toml".into(), toml::to_string(config).unwrap_or_else(|e| unreachable!("a configuration is a flat table: {e}"))));
 
-    let hash = config.hash_matrices();
     let hashes: Vec<_> = files.iter().map(|(path, text)| json!({"path": path, "sha256": hex(&Sha256::digest(text.as_bytes()))})).collect();
-    let manifest = json!({
+    let mut manifest = json!({
         "generator": concat!("l1forge ", env!("CARGO_PKG_VERSION")),
         "block": block,
         "top": top,
@@ -66,23 +67,36 @@ pub fn package(config: &Config, block: &str) -> Result<Package, PackageError> {
         "modules": design.instance_counts().iter().map(|(name, n)| json!({"name": name, "instances": n})).collect::<Vec<_>>(),
         "memories": design.memories().iter().map(|((name, size), n)| json!({"name": name, "rows": size.rows, "bits": size.bits, "instances": n})).collect::<Vec<_>>(),
         "flip_flop_bits": design.flip_flop_bits(),
-        "hash": {
-            "scheme": config.hash,
-            "g_bits": hash.g_bits,
-            "bank_bits": hash.bank_bits,
-            "remaining_bits": hash.remaining_bits,
-            "hash_rows": hash.hash_rows,
-            "bases": hash.bases.iter().map(|b| json!({
-                "taps": b.taps.iter().map(|t| format!("{t:#x}")).collect::<Vec<_>>(),
-                "constant": b.constant,
-            })).collect::<Vec<_>>(),
-            "coefficients": hash.coefficients,
-        },
-        "latency": {"encode": config.engine_latency, "lookup": config.lookup_latency, "miss_bound": c2p::miss_bound(config)},
     });
+    if family == "c2p" {
+        manifest["hash"] = hash_report(config);
+        manifest["latency"] =
+            json!({"encode": config.engine_latency, "lookup": config.lookup_latency, "miss_bound": c2p::miss_bound(config)});
+    } else {
+        // Cycles from a demand; docs/blocks/snakecharmer/README.md.
+        manifest["latency"] = json!({"answer": 1, "training": 1, "first_candidate": 4, "first_prefetch": 5});
+        manifest["storage"] = snakecharmer::storage(config).report();
+    }
     let text = serde_json::to_string_pretty(&manifest).unwrap_or_else(|e| unreachable!("a JSON value prints: {e}"));
     files.push(("manifest.json".into(), text + "\n"));
     Ok(Package { files, manifest, design })
+}
+
+/// The base hashes and how positions are made of them.
+fn hash_report(config: &Config) -> serde_json::Value {
+    let hash = config.hash_matrices();
+    json!({
+        "scheme": config.hash,
+        "g_bits": hash.g_bits,
+        "bank_bits": hash.bank_bits,
+        "remaining_bits": hash.remaining_bits,
+        "hash_rows": hash.hash_rows,
+        "bases": hash.bases.iter().map(|b| json!({
+            "taps": b.taps.iter().map(|t| format!("{t:#x}")).collect::<Vec<_>>(),
+            "constant": b.constant,
+        })).collect::<Vec<_>>(),
+        "coefficients": hash.coefficients,
+    })
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -90,9 +104,9 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// A FuseSoC core file.
-fn fusesoc(top: &str, files: &str) -> String {
+fn fusesoc(family: &str, top: &str, files: &str) -> String {
     format!(
-        "CAPI=2:\nname: l1forge:c2p:{top}:{version}\ndescription: Generated by l1forge\nfilesets:\n  rtl:\n    files:\n{files}    file_type: verilogSource-2005\ntargets:\n  default:\n    filesets: [rtl]\n    toplevel: {top}\n",
+        "CAPI=2:\nname: l1forge:{family}:{top}:{version}\ndescription: Generated by l1forge\nfilesets:\n  rtl:\n    files:\n{files}    file_type: verilogSource-2005\ntargets:\n  default:\n    filesets: [rtl]\n    toplevel: {top}\n",
         version = env!("CARGO_PKG_VERSION")
     )
 }
@@ -141,6 +155,16 @@ mod tests {
         let mut again = Settings::preset("paper").unwrap();
         again.add_text("config.toml", text).unwrap();
         assert_eq!(again.resolve().unwrap(), config);
+    }
+
+    #[test]
+    fn the_prefetcher_comes_with_its_storage() {
+        let config = Settings::preset("a100").unwrap().resolve().unwrap();
+        let p = package(&config, "snakecharmer").unwrap();
+        let bits = p.manifest["storage"]["bits"].as_u64().unwrap();
+        assert!(bits <= 8 * p.manifest["storage"]["paper_bytes"].as_u64().unwrap(), "{bits}");
+        assert!(p.manifest["memories"].as_array().unwrap().is_empty());
+        assert!(p.files.iter().any(|f| f.0 == "rtl/prt.v") && p.files.iter().any(|f| f.0 == "snakecharmer.core"));
     }
 
     #[test]

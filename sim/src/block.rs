@@ -9,7 +9,7 @@ pub struct Port {
     pub bits: u32,
     /// Number of elements.
     pub count: u32,
-    /// For outputs: the name of the output with the same number of elements whose element must be non-zero for
+    /// For outputs: the name of the output or input with the same number of elements whose element must be non-zero for
     /// this port's element to mean anything. `None`: the port always means something.
     pub valid: Option<String>,
 }

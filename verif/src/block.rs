@@ -4,9 +4,9 @@ use crate::build::Design;
 use crate::lockstep::{Model, Reset};
 use crate::ports::{Dir, Interface, Port, PortSpec, Values};
 use l1forge_config::{Config, ResetStyle};
-use l1forge_hdl::c2p as rtl;
+use l1forge_hdl::{c2p as rtl, snakecharmer as prefetch_rtl};
 use l1forge_sim::block::{Block, Signals};
-use l1forge_sim::c2p as golden;
+use l1forge_sim::{c2p as golden, snakecharmer as prefetch};
 use std::collections::BTreeSet;
 
 /// Why a block could not be prepared.
@@ -41,14 +41,28 @@ pub fn reset_of(config: &Config) -> Reset {
 /// Inputs of repeated modules up to this width are kept apart in Verilator. Wider ones are buses for all instances, which would be copied for each.
 const SEPARATE_WIDTH: u32 = 256;
 
+/// The golden model of a block of the C2P-Cache or of SnakeCharmer, after reset.
+///
+/// # Errors
+/// No block has that name; it is not built that often.
+pub fn golden_block(config: &Config, name: &str, instance: usize) -> Result<Box<dyn Block>, golden::BlockError> {
+    match prefetch::block(name, config) {
+        Some(_) if instance > 0 => Err(golden::BlockError::Instance { name: name.into(), instance, last: 0 }),
+        Some(block) => Ok(block),
+        None => golden::block(name, config, instance),
+    }
+}
+
 /// Generates a block for co-simulation.
 ///
 /// # Errors
 /// See [`BlockError`].
 pub fn design(config: &Config, name: &str, instance: usize) -> Result<Design, BlockError> {
-    let model = golden::block(name, config, instance)?;
+    let model = golden_block(config, name, instance)?;
     let number = u32::try_from(instance).unwrap_or(u32::MAX);
-    let module = rtl::block(config, name, number).ok_or_else(|| golden::BlockError::Name(name.into()))??;
+    let module =
+        if prefetch::BLOCKS.contains(&name) { prefetch_rtl::block(config, name, number) } else { rtl::block(config, name, number) };
+    let module = module.ok_or_else(|| golden::BlockError::Name(name.into()))??;
     let all: Vec<_> = model.inputs().into_iter().chain(model.outputs()).collect();
     let ports: Vec<PortSpec> = module
         .ports()
@@ -91,8 +105,15 @@ struct Place {
     bits: u32,
     count: u32,
     words: usize,
-    /// Position of the output that says whether an element means something.
-    valid: Option<usize>,
+    /// The port that says whether an element means something.
+    valid: Option<Valid>,
+}
+
+/// Position of a port that says whether another means something.
+#[derive(Clone, Copy)]
+enum Valid {
+    Output(usize),
+    Input(usize),
 }
 
 /// Copies between the ports of a model and the flat values of a run.
@@ -108,7 +129,11 @@ impl Wiring {
     /// # Panics
     /// A port is missing; [`design`] has checked that none is.
     pub fn new(config: &Config, interface: &Interface, model: &dyn Block) -> Self {
-        let outputs = model.outputs();
+        let (inputs, outputs) = (model.inputs(), model.outputs());
+        let valid = |name: &String| {
+            let at = |list: &[l1forge_sim::block::Port]| list.iter().position(|p| p.name == *name);
+            at(&outputs).map(Valid::Output).or_else(|| at(&inputs).map(Valid::Input))
+        };
         let place = |p: &l1forge_sim::block::Port, dir: Dir| {
             let port = if dir == Dir::Input { interface.input(&p.name) } else { interface.output(&p.name) };
             Place {
@@ -116,12 +141,12 @@ impl Wiring {
                 bits: p.bits,
                 count: p.count,
                 words: p.words(),
-                valid: p.valid.as_ref().and_then(|v| outputs.iter().position(|o| o.name == *v)),
+                valid: p.valid.as_ref().and_then(valid),
             }
         };
         let reset = reset_of(config);
         Self {
-            inputs: model.inputs().iter().map(|p| place(p, Dir::Input)).collect(),
+            inputs: inputs.iter().map(|p| place(p, Dir::Input)).collect(),
             outputs: outputs.iter().map(|p| place(p, Dir::Output)).collect(),
             reset: interface.input(&reset.port).ok().map(|p| (p, u64::from(reset.active))),
         }
@@ -232,8 +257,11 @@ impl<B: Block> Model for BlockModel<B> {
         for (i, p) in self.wiring.outputs.iter().enumerate() {
             let pardon: Box<dyn Fn(u32) -> bool> = match (&p.valid, &self.late) {
                 (Some(v), _) => {
-                    let words = self.outputs.ports()[*v].words();
-                    let valid = self.outputs.words(*v);
+                    let (signals, v) = match *v {
+                        Valid::Output(v) => (&self.outputs, v),
+                        Valid::Input(v) => (&self.inputs, v),
+                    };
+                    let (words, valid) = (signals.ports()[v].words(), signals.words(v));
                     Box::new(move |e| valid[e as usize * words..(e as usize + 1) * words].iter().all(|w| *w == 0))
                 }
                 (None, Late::Candidates(started)) if i == 0 => {

@@ -16,6 +16,7 @@ pub mod icarus;
 pub mod lint;
 pub mod lockstep;
 pub mod ports;
+pub mod prefetch_top;
 pub mod record;
 pub mod scoreboard;
 pub mod stimulus;

@@ -26,7 +26,7 @@ mod query_slot;
 mod query_store;
 mod refresh_controller;
 mod rr_arbiter;
-mod signal;
+pub(crate) mod signal;
 mod sizes;
 mod sm_set;
 mod snapshot_matrix;

@@ -111,7 +111,7 @@ pub(super) fn driver(name: &str, c: &Config, seed: u64) -> Box<dyn Driver> {
 
 /// Random values of one input.
 #[derive(Debug, Clone, Copy)]
-enum Fill {
+pub(super) enum Fill {
     /// Every bit 1 with the probability of a knob.
     Bits(usize),
     /// Every bit 1 with the probability of a knob times a number.
@@ -125,7 +125,7 @@ enum Fill {
 }
 
 impl Fill {
-    fn fill(self, port: &str, io: &mut Io) {
+    pub(super) fn fill(self, port: &str, io: &mut Io) {
         for element in 0..io.count(port) {
             match self {
                 Self::Bits(knob) => io.random_bits(port, element, knob),
@@ -148,7 +148,7 @@ impl Fill {
 }
 
 /// Every input random for itself.
-struct Free(Vec<(&'static str, Fill)>);
+pub(super) struct Free(pub(super) Vec<(&'static str, Fill)>);
 
 impl Driver for Free {
     fn drive(&mut self, io: &mut Io) {

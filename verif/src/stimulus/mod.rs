@@ -1,4 +1,4 @@
-//! Random, legal stimulus for every block of the C2P-Cache.
+//! Random, legal stimulus for every block of the C2P-Cache and of SnakeCharmer.
 //!
 //! [`for_block`] gives a test bench that drives the inputs of one block for ever; a run ends with `max_cycles`. The rules of what is
 //! legal are those of `docs/blocks`: a query is only allocated in a free slot, rows come only after their lookup was granted, encoded
@@ -17,16 +17,17 @@
 //! [`record`] writes the stimulus and what the model says to a file, for a replay in Icarus Verilog without any Verilator build.
 
 mod drivers;
+mod prefetch;
 mod replay;
 
 pub use replay::{Replay, ReplayError, record};
 
-use crate::block::Wiring;
+use crate::block::{Wiring, golden_block};
 use crate::lockstep::Testbench;
 use crate::ports::{Interface, Values};
 use l1forge_config::Config;
 use l1forge_sim::block::{Block, Signals};
-use l1forge_sim::c2p as golden;
+use l1forge_sim::snakecharmer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::ops::ControlFlow;
@@ -207,7 +208,7 @@ impl Testbench for BlockBench {
     }
 }
 
-/// Random, legal stimulus for a block of [`l1forge_sim::c2p::BLOCKS`], without an end; the same seed gives the same run. `interface` is that
+/// Random, legal stimulus for a block of [`l1forge_sim::c2p::BLOCKS`] or [`l1forge_sim::snakecharmer::BLOCKS`], without an end; the same seed gives the same run. `interface` is that
 /// of the design, see [`crate::block::design`].
 ///
 /// ```
@@ -226,7 +227,7 @@ impl Testbench for BlockBench {
 /// # Panics
 /// There is no such block or instance, or the interface is that of another block; `block::design` reports these.
 pub fn for_block(name: &str, config: &Config, instance: usize, interface: &Interface, seed: u64) -> BlockBench {
-    let shadow = golden::block(name, config, instance).unwrap_or_else(|e| panic!("{e}"));
+    let shadow = golden_block(config, name, instance).unwrap_or_else(|e| panic!("{e}"));
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let phase = Phase::random(&mut rng);
     BlockBench {
@@ -244,6 +245,10 @@ pub fn for_block(name: &str, config: &Config, instance: usize, interface: &Inter
             index_bits: config.index_bits(),
             cycle: 0,
         },
-        driver: drivers::driver(name, config, seed),
+        driver: if snakecharmer::BLOCKS.contains(&name) {
+            prefetch::driver(name, config, seed)
+        } else {
+            drivers::driver(name, config, seed)
+        },
     }
 }

@@ -1,14 +1,13 @@
 //! The stimulus of a block with the outputs that the golden model says, for a replay in Icarus Verilog.
 
 use super::for_block;
-use crate::block::{BlockError, BlockModel, design, reset_of};
+use crate::block::{BlockError, BlockModel, design, golden_block, reset_of};
 use crate::build::Design;
 use crate::lockstep::{Model, Testbench};
 use crate::ports::{Interface, PortError, Values};
 use crate::record::{Recorder, Recording};
 use l1forge_config::Config;
 use l1forge_sim::block::Port;
-use l1forge_sim::c2p as golden;
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
@@ -52,7 +51,7 @@ pub fn record(name: &str, config: &Config, instance: usize, seed: u64, cycles: u
     let ports = inner.port_list().expect("a design of a block has its ports").to_vec();
     let clocked = ports.iter().any(|p| p.name == "clk_i");
     let interface: Arc<Interface> = Interface::new(ports.clone(), clocked.then_some("clk_i"))?;
-    let block = golden::block(name, config, instance).map_err(BlockError::from)?;
+    let block = golden_block(config, name, instance).map_err(BlockError::from)?;
     let outputs = block.outputs();
     let mut model = BlockModel::new(config, &interface, block);
     let mut bench = for_block(name, config, instance, &interface, seed);
@@ -73,7 +72,7 @@ pub fn record(name: &str, config: &Config, instance: usize, seed: u64, cycles: u
             break;
         }
         model.comb(&values, &mut expected);
-        mask(&outputs, &interface, &mut expected);
+        mask(&outputs, &interface, &values, &mut expected);
         if name == AND_REDUCTION {
             if !started {
                 let port = interface.output("candidates_o")?;
@@ -95,10 +94,14 @@ pub fn record(name: &str, config: &Config, instance: usize, seed: u64, cycles: u
 }
 
 /// Sets payloads without their valid to 0.
-fn mask(outputs: &[Port], interface: &Interface, values: &mut Values) {
+fn mask(outputs: &[Port], interface: &Interface, inputs: &Values, values: &mut Values) {
     for p in outputs {
-        let Some(valid) = &p.valid else { continue };
-        let (Ok(port), Ok(valid)) = (interface.output(&p.name), interface.output(valid)) else { continue };
+        let (Some(valid), Ok(port)) = (&p.valid, interface.output(&p.name)) else { continue };
+        let Ok(valid) = interface.output(valid) else {
+            let off = interface.input(valid).is_ok_and(|valid| inputs.get(valid) == 0);
+            (0..p.bits).filter(|_| off).for_each(|bit| values.set_bit(port, bit, false));
+            continue;
+        };
         let width = valid.width() / p.count;
         for element in (0..p.count).filter(|e| (0..width).all(|bit| !values.get_bit(valid, e * width + bit))).collect::<Vec<_>>() {
             (0..p.bits).for_each(|bit| values.set_bit(port, element * p.bits + bit, false));
@@ -135,7 +138,7 @@ fn wrapper(design: &Design, interface: &Interface, outputs: &[Port]) -> String {
                 for e in 0..port.count {
                     let (low, at) = (e * port.bits, e * width);
                     let (bits, of) = (format!("[{}:{low}]", low + port.bits - 1), format!("[{}:{at}]", at + width - 1));
-                    let _ = writeln!(assigns, "  assign {name}{bits} = (|inner_{valid}{of}) ? inner_{name}{bits} : {}'b0;", port.bits);
+                    let _ = writeln!(assigns, "  assign {name}{bits} = (|{valid}{of}) ? inner_{name}{bits} : {}'b0;", port.bits);
                 }
             }
         }
