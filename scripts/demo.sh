@@ -30,13 +30,10 @@ r = json.load(open(sys.argv[1]))
 print(f"  {r['cycles']} cycles, {r['transactions']} misses, {r['mismatches']} mismatches, balanced: {r['balanced']}")
 P
 
-step "4/5 synthesise and count cells (some minutes)"
-"$forge" synth --sms 64 --json >"$out/synth.json"
-python3 - "$out/synth.json" <<'P'
-import json, sys
-t = json.load(open(sys.argv[1]))["total"]
-print(f"  {t['cells']} generic cells, {t['flip_flops']} flip-flops, {t['inferred_memories']} inferred memories")
-P
+step "4/5 map to standard cells: area, memories, LUTs; place the engine pool (some minutes)"
+"$forge" synth --sms 64 --fpga --out "$out" >"$out/synth.txt"
+sed -n '/^cost/,$p' "$out/synth.txt"
+"$forge" place --sms 64 --block engine_pool --out "$out"
 
 step "5/5 report page"
 "$forge" report "$out"
@@ -46,5 +43,6 @@ echo "demo.sh: done in $((SECONDS / 60)) min $((SECONDS % 60)) s."
 echo "  Verilog        $out/rtl, file list $out/filelist.f, manifest $out/manifest.json"
 echo "  lint report    $out/lint.json"
 echo "  lockstep       $out/cosim.json"
-echo "  cells          $out/synth.json"
+echo "  area           $out/synth.txt, $out/area.md, $out/area.svg, $out/synth.json"
+echo "  placement      $out/placement.svg, scripts for OpenROAD in $out/openroad"
 echo "  page           $out/report.html"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what demo.sh and test.sh need and is missing: Debian packages, and pyslang in .venv.
+# Installs what demo.sh and test.sh need and is missing: Debian packages, pyslang and coloquinte in .venv.
 # Does nothing, quickly, when everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,6 +16,8 @@ need make make
 need ccache ccache
 need xz xz-utils
 need z3 z3
+need sta opensta
+need tclsh tcl
 [ -e /usr/include/zlib.h ] || missing+=(zlib1g-dev)
 python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
 if [ ${#missing[@]} -gt 0 ]; then
@@ -29,4 +31,9 @@ if ! .venv/bin/python -c 'import pyslang' 2>/dev/null; then
   echo "setup: installing pyslang in .venv"
   python3 -m venv .venv || /usr/bin/python3 -m venv .venv
   .venv/bin/pip install -q --disable-pip-version-check "pyslang>=9,<12"
+fi
+
+if ! .venv/bin/python -c 'import coloquinte' 2>/dev/null; then
+  echo "setup: installing coloquinte in .venv"
+  .venv/bin/pip install -q --disable-pip-version-check "coloquinte==0.4.1"
 fi

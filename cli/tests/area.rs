@@ -79,3 +79,45 @@ fn bad_input_is_one_message_and_nothing_is_written() {
         assert!(!std::path::Path::new(out).exists(), "{args:?}");
     }
 }
+
+/// The mapped netlist of the BF engine in Icarus Verilog, with cell models made from the library, against the model behind `encode`.
+#[test]
+fn the_netlist_of_the_bf_engine_encodes_like_the_model() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = out.path().to_str().unwrap();
+    json(&["place", "--block", "bf_engine", "--sms", "8", "--scripts-only", "--out", folder, "--json"]);
+    let tags: Vec<u64> = (0..40u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 23).chain([0, 1, (1 << 41) - 1]).collect();
+    let names: Vec<String> = tags.iter().map(|t| format!("{t:#x}")).collect();
+    let mut args = vec!["encode", "--sms", "8", "--json"];
+    args.extend(names.iter().map(String::as_str));
+    let model = json(&args);
+    let mut drive = String::new();
+    for tag in &tags {
+        drive += &format!("tag_i = 41'h{tag:x}; valid_i = 1; @(posedge clk); #1; valid_i = 0; while (!valid_o) begin @(posedge clk); #1; end $display(\"%h\", index_o);\n");
+    }
+    let bench = format!(
+        "`timescale 1ns/1ps\nmodule bench; reg clk = 0; always #5 clk = ~clk; reg rst = 1; reg valid_i = 0; reg [40:0] tag_i = 0;
+wire ready_o, valid_o; wire [51:0] index_o; wire [7:0] user_o;
+bf_engine dut (.clk_i(clk), .rst_i(rst), .valid_i(valid_i), .ready_o(ready_o), .tag_i(tag_i), .user_i(8'd0), .valid_o(valid_o), .index_o(index_o), .user_o(user_o));
+initial begin repeat (3) @(posedge clk); #1 rst = 0; @(posedge clk); #1;\n{drive}$finish; end endmodule\n"
+    );
+    std::fs::write(out.path().join("bench.v"), bench).unwrap();
+    let tool = |program: &str, args: &[&str]| {
+        let output = Command::new(program).args(args).current_dir(out.path()).output().expect(program);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{program}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        text
+    };
+    tool("yosys", &["-q", "-p", "read_liberty openroad/library.lib; write_verilog -noattr cells.v"]);
+    tool("iverilog", &["-g2005", "-o", "sim", "bench.v", "cells.v", "openroad/netlist/bf_engine.v"]);
+    let seen: Vec<u64> =
+        tool("vvp", &["-n", "sim"]).lines().filter_map(|l| u64::from_str_radix(l.trim(), 16).ok()).collect();
+    assert_eq!(seen.len(), tags.len());
+    for (tag, (word, expected)) in tags.iter().zip(seen.iter().zip(model.as_array().unwrap())) {
+        let positions = expected["positions"].as_array().unwrap();
+        assert_eq!(positions.len(), 4);
+        for (i, p) in positions.iter().enumerate() {
+            assert_eq!(Some((word >> (13 * i)) & 0x1fff), p["index"].as_u64(), "tag {tag:#x}, position {i}");
+        }
+    }
+}

@@ -26,6 +26,18 @@ impl Cache {
         Self { root: root.into() }
     }
 
+    /// Removes what killed runs left behind a day ago or earlier.
+    fn sweep(&self) {
+        let old = |e: &std::fs::DirEntry| {
+            e.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok()).is_some_and(|t| t.as_secs() > 86_400)
+        };
+        for entry in std::fs::read_dir(&self.root).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(".making-") && old(&entry) {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
     /// The entry of `key`, made by `make` in an empty folder when it is not there. A failed one stays as `failed-NAME` with its log.
     ///
     /// # Errors
@@ -37,6 +49,7 @@ impl Cache {
         }
         let cannot = || format!("cannot write {}", place.display());
         std::fs::create_dir_all(&self.root).with_context(cannot)?;
+        self.sweep();
         let staging = tempfile::Builder::new().prefix(".making-").tempdir_in(&self.root).with_context(cannot)?;
         if let Err(error) = make(staging.path()) {
             let kept = self.root.join(format!("failed-{name}"));

@@ -135,7 +135,9 @@ impl Flow<'_> {
         })?;
         let path = folder.join("design.il");
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        unit::split(&text, &source.top).with_context(|| path.display().to_string())
+        let mut units = unit::split(&text, &source.top).with_context(|| path.display().to_string())?;
+        unit::attach(&mut units, &source.files);
+        Ok(units)
     }
 
     /// Maps every unit for `target`.
@@ -197,11 +199,15 @@ impl Flow<'_> {
 
     fn map_unit(&self, units: &[Unit], i: usize, target: &Target, library: &Path, tool: &str) -> anyhow::Result<Mapped> {
         let unit = &units[i];
-        let text = unit.with_stubs(units);
+        let text = if unit.verilog.is_some() { unit.stubs(units) } else { unit.with_stubs(units) };
+        let verilog = unit.verilog.as_ref().map_or("", |v| &v.1);
         let script = script::map(unit, target, self.library, library);
         // The library's path holds the hash of its content.
-        let folder = self.cache.entry(&key(&["map 1", tool, &script, &text]), &unit.name, |folder| {
+        let folder = self.cache.entry(&key(&["map 1", tool, &script, &text, verilog]), &unit.name, |folder| {
             std::fs::write(folder.join("unit.il"), &text)?;
+            if let Some((file, verilog)) = &unit.verilog {
+                std::fs::write(folder.join(file), verilog)?;
+            }
             run::yosys(&self.yosys, folder, &script, &format!("mapping {}", unit.name))?;
             let cells = run::count(&folder.join("netlist.json"), &unit.name)?;
             std::fs::write(folder.join("cells.json"), serde_json::to_string_pretty(&cells)?)?;

@@ -6,11 +6,15 @@ use crate::library::Library;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The script that maps `unit.il` and writes `netlist.v` and `netlist.json`.
+/// The script that maps a unit (its Verilog with black boxes in `unit.il`, or all in `unit.il`) and writes `netlist.v` and `netlist.json`.
 pub fn map(unit: &Unit, target: &Target, library: &Library, file: &Path) -> String {
     let (name, lib) = (&unit.name, file.display());
     let flat = if unit.flat { " -flatten" } else { "" };
-    let mut s = format!("read_rtlil unit.il\nhierarchy -check -top {name}\n");
+    let mut s = match &unit.verilog {
+        Some((file, _)) => format!("read_verilog -DSYNTHESIS {file}\nread_rtlil unit.il\n"),
+        None => "read_rtlil unit.il\n".to_string(),
+    };
+    let _ = writeln!(s, "hierarchy -check -top {name}");
     match target {
         Target::Fpga => {
             let _ = writeln!(s, "synth_xilinx -family xcup -top {name} -noiopad -noclkbuf{flat}");

@@ -44,6 +44,8 @@ pub struct Unit {
     pub instances: u64,
     /// The text holds the whole design, to be flattened.
     pub flat: bool,
+    /// Its Verilog (file name, text), where that is enough to read it: neither it nor its sub-modules have parameters.
+    pub verilog: Option<(String, String)>,
     /// RTLIL of the black boxes that it instantiates.
     boxes: Vec<String>,
 }
@@ -51,7 +53,12 @@ pub struct Unit {
 impl Unit {
     /// Its RTLIL with its sub-modules as black boxes.
     pub fn with_stubs(&self, units: &[Unit]) -> String {
-        let mut text = self.text.clone();
+        self.text.clone() + &self.stubs(units)
+    }
+
+    /// Its sub-modules as black boxes.
+    pub fn stubs(&self, units: &[Unit]) -> String {
+        let mut text = String::new();
         for child in units.iter().filter(|u| self.children.contains_key(&u.name)) {
             text += &stub(&child.text);
         }
@@ -110,6 +117,16 @@ pub fn split(text: &str, top: &str) -> anyhow::Result<Vec<Unit>> {
     Ok(units)
 }
 
+/// Gives units the Verilog of their module, where that is enough to read them.
+pub fn attach(units: &mut [Unit], files: &[(String, String)]) {
+    for unit in units {
+        let plain = unit.name == unit.module && unit.children.keys().all(|c| !c.contains("__"));
+        let wanted = format!("{}.v", unit.module);
+        let file = files.iter().find(|f| f.0.rsplit('/').next() == Some(&wanted));
+        unit.verilog = file.filter(|_| plain).map(|f| (wanted, f.1.clone()));
+    }
+}
+
 /// One unit with everything below it, to be flattened.
 ///
 /// # Errors
@@ -120,7 +137,7 @@ pub fn flat(units: &[Unit], top: &str) -> anyhow::Result<Unit> {
     whole.boxes = units.iter().flat_map(|u| u.boxes.clone()).collect();
     whole.boxes.sort_unstable();
     whole.boxes.dedup();
-    whole.flat = true;
+    (whole.flat, whole.verilog) = (true, None);
     for u in units {
         if u.name != top {
             whole.memories += u.instances * u.memories;
@@ -165,6 +182,7 @@ fn unit(raw: &Raw, names: &BTreeMap<&str, String>, boxes: &[&Raw]) -> anyhow::Re
         memories: 0,
         instances: 0,
         flat: false,
+        verilog: None,
         boxes: Vec::new(),
     };
     let mut numbers = Numbers::default();
@@ -295,6 +313,12 @@ end
         assert!(text.contains("cell \\leaf__W_2 $x$1") && !text.contains("src"), "{text}");
         assert!(text.contains("attribute \\blackbox 1\nmodule \\leaf__W_2\n  wire width 2 input 1 \\a\nend"), "{text}");
         assert!(text.contains("module \\sram"), "{text}");
+        let mut some = units.clone();
+        attach(&mut some, &[("rtl/top.v".into(), "t".into()), ("rtl/leaf.v".into(), "l".into())]);
+        assert!(some.iter().all(|u| u.verilog.is_none()), "leaf has a parameter");
+        some[1].children.clear();
+        attach(&mut some, &[("rtl/top.v".into(), "t".into())]);
+        assert_eq!(some[1].verilog, Some(("top.v".into(), "t".into())));
         let whole = flat(&units, "top").unwrap();
         assert!(whole.text.contains("module \\leaf__W_2") && whole.children.is_empty());
         assert!(split(RTLIL, "nothing").is_err());
