@@ -153,7 +153,7 @@ fn main_bits_are_good_at_every_tag_width() {
                 let main = BaseHash { taps: base.taps[low..].to_vec(), constant: 0 };
                 let bits = main.taps.len() as u32;
                 let length = bits.min(tag_bits);
-                if tag_bits <= bits * MAX_TAPS {
+                if tag_bits <= (bits - j as u32) * MAX_TAPS {
                     assert!((0..=tag_bits - length).all(|first| within(&main, run(first, length)) == length), "{at}");
                 }
             }
