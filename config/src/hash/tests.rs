@@ -153,7 +153,8 @@ fn main_bits_are_good_at_every_tag_width() {
                 let main = BaseHash { taps: base.taps[low..].to_vec(), constant: 0 };
                 let bits = main.taps.len() as u32;
                 let length = bits.min(tag_bits);
-                if tag_bits <= (bits - j as u32) * MAX_TAPS {
+                // The step may give up runs where it has hardly more taps than tag bits, for the rank of both.
+                if tag_bits <= bits * if j == 0 { MAX_TAPS } else { 4 } {
                     assert!((0..=tag_bits - length).all(|first| within(&main, run(first, length)) == length), "{at}");
                 }
             }
