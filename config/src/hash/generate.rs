@@ -31,50 +31,67 @@ const TILE_BITS: u32 = 10;
 const SLACK_BITS: u32 = 2;
 /// Tiles looked at for each column, about: a random choice of all.
 const TILES: u32 = 32;
+/// Index of the search for the low bits of the first base hash.
+const LOW_INDEX: usize = 8;
 /// Cost of a contiguous run that is not of full rank, and of a stacked one.
 const RUN_COST: u32 = 2;
 const STACK_COST: u32 = 1;
 
-/// Seeds for the scheme `double` with `g_bits = 12` by `tag_bits`: the best of 64 on structured
-/// tags, found by the ignored test `pick_seeds`. All other sizes start from seed 0, which is as
-/// good in rank and worse on the worst structures (1.2 to 2.9 times ideal hashing, not 1.0 to 1.3).
-const SEEDS: &[(u32, u64)] = &[
-    (30, 480),
-    (31, 944),
-    (32, 944),
-    (33, 272),
-    (34, 704),
-    (35, 672),
-    (36, 800),
-    (37, 0),
-    (38, 736),
-    (39, 176),
-    (40, 192),
-    (41, 848),
-    (42, 624),
-    (43, 432),
-    (44, 64),
-    (45, 864),
-    (46, 176),
-    (57, 912),
+/// Seeds for the scheme `double` by `tag_bits` and the bits of `g` that are not low ones, each from
+/// a number of hashes on: the best of some on structured tags, found by the ignored test
+/// `pick_seeds`. All other sizes start from seed 0, which is as good in rank and worse on the worst
+/// structures. `docs/decisions/hash.md` tells how much.
+const SEEDS: &[(u32, u32, &[(u32, u64)])] = &[
+    (30, 12, &[(0, 480)]),
+    (31, 12, &[(0, 944)]),
+    (32, 12, &[(0, 944)]),
+    (33, 10, &[(1, 0), (3, 128), (7, 528)]),
+    (33, 11, &[(1, 64), (2, 560), (4, 560), (8, 480)]),
+    (33, 12, &[(1, 304), (2, 640), (3, 272), (4, 240), (7, 272), (8, 672)]),
+    (33, 13, &[(1, 96), (2, 336), (3, 736), (4, 0)]),
+    (33, 14, &[(1, 336), (2, 400), (3, 400)]),
+    (34, 12, &[(0, 704)]),
+    (35, 12, &[(0, 672)]),
+    (36, 12, &[(0, 800)]),
+    (37, 12, &[(0, 0)]),
+    (38, 12, &[(0, 736)]),
+    (39, 12, &[(0, 176)]),
+    (40, 12, &[(0, 192)]),
+    (41, 10, &[(1, 544), (3, 672), (7, 672)]),
+    (41, 11, &[(1, 544), (2, 560), (4, 752), (8, 752)]),
+    (41, 12, &[(1, 288), (2, 112), (3, 848), (4, 224), (7, 672), (8, 336)]),
+    (41, 13, &[(1, 32), (2, 672), (3, 640), (4, 624)]),
+    (41, 14, &[(1, 416), (2, 576), (3, 416)]),
+    (42, 12, &[(0, 624)]),
+    (43, 12, &[(0, 432)]),
+    (44, 12, &[(0, 64)]),
+    (45, 12, &[(0, 864)]),
+    (46, 12, &[(0, 176)]),
+    (57, 12, &[(0, 912)]),
 ];
 
-/// The seed of a size.
-pub(super) fn seed(scheme: HashScheme, tag_bits: u32, g_bits: u32) -> u64 {
-    let entry = SEEDS.iter().find(|entry| scheme == HashScheme::Double && g_bits == 12 && entry.0 == tag_bits);
-    entry.map_or(0, |entry| entry.1)
+/// The seed of a size, `main_bits` being the bits of `g` without the low ones.
+pub(super) fn seed(scheme: HashScheme, tag_bits: u32, main_bits: u32, hashes: u32) -> u64 {
+    let entry = SEEDS.iter().find(|entry| scheme == HashScheme::Double && (entry.0, entry.1) == (tag_bits, main_bits));
+    let last = entry.and_then(|entry| entry.2.iter().rev().find(|seed| seed.0 <= hashes));
+    last.map_or(0, |seed| seed.1)
 }
 
 /// `count` base hashes of `g_bits` bits; bit 0 of base `odd_base` is the constant 1. Base `i` is
 /// the same whatever `count`. Different seeds give different random numbers; at
 /// least `ATTEMPTS` lie between two that share none.
-pub(super) fn bases(tag_bits: u32, g_bits: u32, count: usize, odd_base: Option<usize>, seed: u64) -> Vec<BaseHash> {
+///
+/// The `low_bits` lowest bits only spread the load of the range reduction evenly. The other ones
+/// make nearly all of the position, so they are searched on their own, as if `g` had no more, and
+/// the low ones then are added.
+pub(super) fn bases(tag_bits: u32, g_bits: u32, low_bits: u32, count: usize, odd_base: Option<usize>, seed: u64) -> Vec<BaseHash> {
     // The constant bit takes no part in the search.
     let fixed = |index| u32::from(odd_base == Some(index) && g_bits > 0);
     let search = |earlier: &[Matrix], attempt| {
         let index = earlier.len();
         let loose = index > 0 && attempt >= seed + STRICT_ATTEMPTS;
-        Search { tag_bits, rows: g_bits - fixed(index), index, attempt, loose, earlier }.run()
+        let rows = if low_bits == 0 { g_bits - fixed(index) } else { g_bits - low_bits };
+        Search { tag_bits, rows, index, attempt, loose, earlier }.run()
     };
     // The first two are searched together, each later one on its own.
     let pair = |attempt| {
@@ -89,8 +106,12 @@ pub(super) fn bases(tag_bits: u32, g_bits: u32, count: usize, odd_base: Option<u
     }
     let base = |(index, matrix): (usize, &Matrix)| {
         let fixed = fixed(index);
-        let taps = (0..g_bits).map(|row| row.checked_sub(fixed).map_or(0, |row| matrix.taps(row))).collect();
-        BaseHash { taps, constant: fixed }
+        let low = (low_bits > 0).then(|| {
+            let (rows, earlier) = (low_bits - fixed, std::slice::from_ref(matrix));
+            Search { tag_bits, rows, index: LOW_INDEX + index, attempt: seed, loose: false, earlier }.run()
+        });
+        let rows = [low.as_ref(), Some(matrix)].into_iter().flatten().flat_map(Matrix::all_taps);
+        BaseHash { taps: (0..fixed).map(|_| 0).chain(rows).collect(), constant: fixed }
     };
     matrices.iter().take(count).enumerate().map(base).collect()
 }
@@ -111,6 +132,11 @@ struct Matrix {
 }
 
 impl Matrix {
+    /// The tap masks of all rows.
+    fn all_taps(&self) -> impl Iterator<Item = u64> {
+        (0..self.rows).map(|row| self.taps(row))
+    }
+
     /// The tap mask of a row.
     fn taps(&self, row: u32) -> u64 {
         self.columns.iter().enumerate().fold(0, |mask, (t, &column)| mask | bit(column, row) << t)

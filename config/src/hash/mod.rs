@@ -166,8 +166,8 @@ impl HashMatrices {
         let coefficients = coefficients(scheme, shape);
         let count = coefficients.first().map_or(0, Vec::len);
         let odd_base = (scheme == HashScheme::Double && count > 1).then_some(1);
-        let seed = seed.unwrap_or_else(|| generate::seed(scheme, shape.tag_bits, layout.g_bits));
-        let bases = generate::bases(shape.tag_bits, layout.g_bits, count, odd_base, seed);
+        let seed = seed.unwrap_or_else(|| generate::seed(scheme, shape.tag_bits, layout.g_bits - layout.low_bits(), shape.hashes));
+        let bases = generate::bases(shape.tag_bits, layout.g_bits, layout.low_bits(), count, odd_base, seed);
         Ok(Self {
             scheme,
             shape,
@@ -190,6 +190,11 @@ struct Layout {
 }
 
 impl Layout {
+    /// Bits of `g` that no longer tell one row from another.
+    fn low_bits(&self) -> u32 {
+        self.remaining_bits - self.hash_rows.checked_ilog2().unwrap_or(0)
+    }
+
     fn new(shape: HashShape) -> Result<Self, HashError> {
         let HashShape { tag_bits, hash_bits, banks, hashes } = shape;
         let fail = |key, value, legal: String| Err(HashError { key, value, legal });
