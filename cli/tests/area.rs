@@ -93,7 +93,9 @@ fn the_netlist_of_the_bf_engine_encodes_like_the_model() {
     let model = json(&args);
     let mut drive = String::new();
     for tag in &tags {
-        drive += &format!("tag_i = 41'h{tag:x}; valid_i = 1; @(posedge clk); #1; valid_i = 0; while (!valid_o) begin @(posedge clk); #1; end $display(\"%h\", index_o);\n");
+        drive += &format!(
+            "tag_i = 41'h{tag:x}; valid_i = 1; @(posedge clk); #1; valid_i = 0; while (!valid_o) begin @(posedge clk); #1; end $display(\"%h\", index_o);\n"
+        );
     }
     let bench = format!(
         "`timescale 1ns/1ps\nmodule bench; reg clk = 0; always #5 clk = ~clk; reg rst = 1; reg valid_i = 0; reg [40:0] tag_i = 0;
@@ -110,8 +112,7 @@ initial begin repeat (3) @(posedge clk); #1 rst = 0; @(posedge clk); #1;\n{drive
     };
     tool("yosys", &["-q", "-p", "read_liberty openroad/library.lib; write_verilog -noattr cells.v"]);
     tool("iverilog", &["-g2005", "-o", "sim", "bench.v", "cells.v", "openroad/netlist/bf_engine.v"]);
-    let seen: Vec<u64> =
-        tool("vvp", &["-n", "sim"]).lines().filter_map(|l| u64::from_str_radix(l.trim(), 16).ok()).collect();
+    let seen: Vec<u64> = tool("vvp", &["-n", "sim"]).lines().filter_map(|l| u64::from_str_radix(l.trim(), 16).ok()).collect();
     assert_eq!(seen.len(), tags.len());
     for (tag, (word, expected)) in tags.iter().zip(seen.iter().zip(model.as_array().unwrap())) {
         let positions = expected["positions"].as_array().unwrap();
