@@ -320,7 +320,7 @@ keys! {
         "Distance before any feedback; at most the three largest distances.";
     sc_degree: u32 = Int { min: 1, max: 11 }, "4", "candidates", "open in the paper; docs/blocks/snakecharmer/candidate_generator.md",
         "Distances proposed for each kind of a trigger.";
-    sc_trigger_depth: u32 = Int { min: 1, max: 64 }, "4", "entries", "docs/blocks/snakecharmer/README.md",
+    sc_trigger_depth: u32 = Int { min: 1, max: 64 }, "3", "entries", "docs/blocks/snakecharmer/README.md",
         "Loads that wait for the candidate generator; more are dropped.";
     sc_queue_depth: u32 = Int { min: 1, max: 64 }, "8", "entries", "docs/blocks/snakecharmer/prefetch_queue.md",
         "Prefetches that wait for the L1; also the number of last ones that are not repeated.";
@@ -359,9 +359,9 @@ keys! {
     sc_prt_entries: u32 = Int { min: 1, max: 1024 }, "64", "entries", "SnakeCharmer paper",
         "Entries of the prefetch register table, one idle register each.";
     sc_prt_replace: bool = Bool, "true", "switch", "docs/blocks/snakecharmer/prt.md",
-        "A prefetch that finds the table full takes the place of the oldest unread entry.";
-    sc_prt_age: u32 = Int { min: 0, max: 65_535 }, "0", "cycles", "docs/blocks/snakecharmer/prt.md",
-        "Unread entries leave after one to two times this; 0: never by age.";
+        "A prefetch that finds the table full takes the place of the oldest unread entry that is old; otherwise old ones leave by themselves.";
+    sc_prt_age: u32 = Int { min: 0, max: 65_535 }, "512", "cycles", "docs/blocks/snakecharmer/prt.md",
+        "An unread entry is old after one to two times this, and only old ones leave; 0: all count as old.";
     sc_register_bits: u32 = Int { min: 1, max: 16 }, "11", "bits", "docs/blocks/snakecharmer/prt.md",
         "Width of the number of a physical register of one line.";
 }

@@ -55,10 +55,10 @@ fn tables_of_one_two_and_odd_sizes() {
 #[test]
 fn every_switch_and_front_end() {
     for sets in [
-        "sc_awt_per_kind=false sc_prt_replace=false sc_zero_filter=false reset_style=async_low sc_stride_bits=5 sc_train_bits=5 address_bits=16",
+        "sc_awt_per_kind=false sc_prt_replace=false sc_prt_age=0 sc_zero_filter=false reset_style=async_low sc_stride_bits=5 sc_train_bits=5 address_bits=16",
         "frontend=apogee sc_awt_inter_warp_local=true sc_train_bits=2",
-        "frontend=external sc_awt_step=16",
-        "sc_controller=false counter_bits=8 sc_sector_bytes=128",
+        "frontend=external sc_awt_step=16 sc_prt_age=0",
+        "sc_controller=false counter_bits=8 sc_sector_bytes=128 sc_prt_replace=false",
         "frontend=external sc_controller=false sc_zero_filter=false",
     ] {
         silent(&(all_tables(4) + sets), "snakecharmer");

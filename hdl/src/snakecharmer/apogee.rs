@@ -1,6 +1,6 @@
 //! `apogee`: the APOGEE front end.
 
-use super::context::{Built, Context, ring, search};
+use super::context::{Built, Context, ring, search, unique};
 use super::training::{negate, sample, train};
 
 pub(super) fn module(c: &Context) -> Built {
@@ -83,6 +83,6 @@ pub(super) fn module(c: &Context) -> Built {
     warps.at(&p, c.w).next_when(&valid, &warp);
     lines.at(&p, c.a).next_when(&valid, &line);
 
-    m.assert("one_match_A", (&matches & (&matches - 1u32)).is_zero(), "a load PC has one pattern");
+    unique(&mut m, "one_pattern_A", &used, &pcs, "a load PC has one pattern");
     m.finish()
 }

@@ -184,6 +184,19 @@ pub(super) fn search(m: &mut ModuleBuilder, name: &str, valid: &Expr, keys: &Exp
     out
 }
 
+/// States that no two of the first entries are valid with the same key: all pairs of the first four, so of all of a small table.
+#[track_caller]
+pub(super) fn unique(m: &mut ModuleBuilder, name: &str, valid: &Expr, keys: &Expr, why: &str) {
+    let n = valid.width();
+    let w = keys.width() / n;
+    let pairs = (0..n.min(4)).flat_map(|a| (0..a).map(move |b| (a, b)));
+    let differ = pairs.map(|(a, b)| !(valid.bit(a) & valid.bit(b) & keys.elem(a, w).eq(keys.elem(b, w))));
+    let differ: Vec<Expr> = differ.collect();
+    if !differ.is_empty() {
+        m.assert(name, Expr::and_all(differ), why);
+    }
+}
+
 /// The first of `requests` strictly after number `last`, cyclically, one-hot.
 #[track_caller]
 pub(super) fn first_after(m: &mut ModuleBuilder, name: &str, requests: &Expr, last: &Expr) -> Expr {

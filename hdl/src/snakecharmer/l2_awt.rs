@@ -1,6 +1,6 @@
 //! `l2_awt`: best distances by load PC and kind.
 
-use super::context::{Built, Context, ring, search};
+use super::context::{Built, Context, ring, search, unique};
 use super::window::{count_width, moved, window};
 use crate::rtl::{Expr, value_width};
 
@@ -116,7 +116,13 @@ pub(super) fn module(c: &Context) -> Built {
     distances.at(&place, c.d).next_when(&fresh, c.config.sc_reset_distance);
     counts.at(&at, 3 * cw).next_when(&live, counted);
     counts.at(&place, 3 * cw).next_when(&fresh, 0u32);
-    m.assert("one_match_A", (&matches & (&matches - 1u32)).is_zero(), "a load PC and kind has one entry");
+    unique(&mut m, "one_entry_A", &used, &tags, "a load PC and kind has one entry");
+    let inside = (0..n.min(4)).map(|e| {
+        let distance = distances.elem(e, c.d);
+        let kind = if kinds > 0 { tags.elem(e, tw).trunc(2) } else { Expr::zeros(2) };
+        !used.bit(e) | (distance.ne(0) & distance.le(c.limit(&kind, c.d))) | (kind.eq(3) & Expr::lit(1, kinds.min(1)))
+    });
+    m.assert("distance_A", Expr::and_all(inside.collect::<Vec<_>>()), "distances stay in 1 ..= maximum");
     m.assert("nearer_or_farther_A", !(&farther & &nearer), "a window has one direction");
     m.finish()
 }

@@ -1,7 +1,7 @@
 //! `peb`: prefetch eviction buffer.
 
-use super::context::{Built, Context, ring, search, some};
-use crate::rtl::{Expr, value_width};
+use super::context::{Built, Context, ring, search, some, unique};
+use crate::rtl::value_width;
 
 pub(super) fn module(c: &Context) -> Built {
     let n = c.config.sc_peb_entries;
@@ -68,10 +68,6 @@ pub(super) fn module(c: &Context) -> Built {
     lines.at(&next, c.t).next_when(&push, &line);
     handles.at(&next, c.h).next_when(&push, &handle);
     m.assume("mask_M", !&push | mask.reduce_or(), "what comes has sectors");
-    m.assert("one_found_A", one_hot(&older), "a line is never in it twice");
+    unique(&mut m, "one_place_A", &held, &lines, "a line is never in it twice");
     m.finish()
-}
-
-fn one_hot(x: &Expr) -> Expr {
-    (x & (x - 1u32)).is_zero()
 }

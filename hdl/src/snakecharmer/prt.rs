@@ -1,6 +1,6 @@
 //! `prt`: prefetch register table.
 
-use super::context::{Built, Context, first_after, search, some, spread};
+use super::context::{Built, Context, first_after, search, some, spread, unique};
 use crate::rtl::{Expr, ModuleBuilder, Reg, index_width, value_width};
 
 /// Slots of all entries by state: one bit per slot.
@@ -21,9 +21,12 @@ struct Entries {
 
 /// What the table does with the prefetch offered.
 struct Issue {
+    /// A prefetch finds no place.
     need: Expr,
+    /// The entry of this cycle's demand.
     matches: Expr,
-    free: Expr,
+    /// The entry given out last.
+    last: Expr,
 }
 
 pub(super) fn module(c: &Context) -> Built {
@@ -173,14 +176,17 @@ pub(super) fn module(c: &Context) -> Built {
     m.assign(&table_o, &into);
     m.assign(&entry_o, &at_entry);
     let need = &prefetch_valid & !&known_any & !&free_any;
-    let issue = Issue { need: m.wire("need", need), matches: asked.clone(), free: last_value };
-    let replace = c.config.sc_prt_replace;
-    if replace {
-        m.assign(&wait_o, &issue.need & (&entries.unread & &entries.enabled).reduce_or());
+    let issue = Issue { need: m.wire("need", need), matches: asked.clone(), last: last_value };
+    let fresh = m.net("fresh", r).doc("entry given out in this cycle");
+    let victims = victims(c, &mut m, &entries, &fresh);
+    let waits = if c.config.sc_prt_replace {
+        &issue.need & victims.reduce_or()
     } else {
-        m.assign(&wait_o, 0u32);
         m.mark_unused(&issue.need);
-    }
+        Expr::zeros(1)
+    };
+    let waits = m.wire("waits", waits).doc("a place is being made");
+    m.assign(&wait_o, &waits);
     let wants = m.wire("wants", take.replicate(s) & into.replicate(s) & &left & !&have);
     let issued = spread(&mut m, "issued", &at, &wants);
     let new = m.wire("new_entry", wants.reduce_or() & !&known_any);
@@ -191,8 +197,8 @@ pub(super) fn module(c: &Context) -> Built {
     }
 
     m.section("5. Drop");
-    let fresh = m.wire("fresh", at.clone() & new.replicate(r));
-    let dropping = drop_pick(c, &mut m, &entries, &issue, &fresh);
+    m.assign(&fresh, &at & new.replicate(r));
+    let dropping = drop_pick(c, &mut m, &entries, &issue, &victims);
     let drop_valid = m.wire("drop_valid", dropping.reduce_or() & (&dropping & &issue.matches).is_zero() & !&flush);
     let drop_mask = m.wire("drop_mask", dropping.onehot_mux(&slots.ready));
     m.assign(&drop_valid_o, &drop_valid);
@@ -209,11 +215,16 @@ pub(super) fn module(c: &Context) -> Built {
     let consumed_d = m.wire("consumed_d", consumed & keep & !refilled & !issued);
     low.next(&waiting_d | &consumed_d);
     high.next(&ready_d | &consumed_d);
-    if r > 1 {
-        let same = |e: u32| entries.held.bit(0) & entries.held.bit(e) & lines.elem(0, c.t).eq(lines.elem(e, c.t));
-        let pairs: Vec<Expr> = (1..r.min(4)).map(|e| !same(e)).collect();
-        m.assert("one_entry_per_line_A", Expr::and_all(pairs), "a line has one entry (stated for the first entries)");
-    }
+    unique(&mut m, "one_entry_per_line_A", &entries.held, &lines, "a line has one entry");
+    m.assume("take_M", !&take | (&prefetch_valid & !&waits), "a prefetch is issued only when it is offered and no place is being made");
+    let from = |d: &Expr, s: Expr| (d & !s).is_zero();
+    m.assert("waiting_A", from(&waiting_d, &slots.waiting | !&busy), "WAITING comes from INVALID");
+    m.assert("ready_A", from(&ready_d, &slots.waiting | &slots.ready), "READY comes from WAITING");
+    // A sector may arrive and be used in one cycle.
+    m.assert("consumed_A", from(&consumed_d, &busy | &slots.consumed), "CONSUMED comes from READY");
+    let two = (&waiting_d & &ready_d) | (&waiting_d & &consumed_d) | (&ready_d & &consumed_d);
+    m.assert("one_state_A", two.is_zero(), "a slot has one state");
+    m.assert("disabled_A", (&fresh & !&entries.enabled).is_zero(), "only enabled entries are given out");
     m.finish()
 }
 
@@ -246,38 +257,42 @@ fn refill(
     spread(m, "refilled", &row, &offered)
 }
 
-/// The entry whose READY sectors leave, one-hot. `fresh` is the entry given out in this cycle.
-fn drop_pick(c: &Context, m: &mut ModuleBuilder, entries: &Entries, issue: &Issue, fresh: &Expr) -> Expr {
+/// Entries that may leave unread: with ageing only old ones. `fresh` is the entry given out in this cycle.
+fn victims(c: &Context, m: &mut ModuleBuilder, entries: &Entries, fresh: &Expr) -> Expr {
+    let (r, period) = (c.r, c.config.sc_prt_age);
+    if period == 0 {
+        m.mark_unused(fresh);
+        return m.wire("victims", &entries.unread & &entries.enabled);
+    }
+    let tick = m.reg("tick_q", index_width(period)).doc("cycles of this period");
+    let over = m.wire("period_over", tick.eq(period - 1));
+    tick.next(over.mux(0u32, &tick + 1u32));
+    let age = m.reg("age_q", r * 2).doc("ends of periods at which the entry was unread, at most 2");
+    m.seq(|b| {
+        b.for_loop("e", r, |b, e| {
+            let age = age.elem(e, 2);
+            b.if_(fresh.bit(e), |b| b.set(&age, 0u32)).elif(&over, |b| {
+                b.if_(entries.unread.bit(e), |b| b.set(&age, age.bit(1).mux(2u32, &age + 1u32))).otherwise(|b| b.set(&age, 0u32));
+            });
+        });
+    });
+    let victims = m.net("victims", r).doc("entries that are unread and old");
+    m.comb_for("e", r, |b, e| b.set(victims.bit(e), entries.unread.bit(e) & entries.enabled.bit(e) & age.elem(e, 2).bit(1)));
+    victims
+}
+
+/// The entry whose READY sectors leave, one-hot.
+fn drop_pick(c: &Context, m: &mut ModuleBuilder, entries: &Entries, issue: &Issue, victims: &Expr) -> Expr {
     let r = c.r;
     let draining = m.wire("draining", &entries.has_ready & !&entries.enabled);
     let mut picks = vec![draining.lowest_one()];
-    let candidates = &entries.unread & &entries.enabled;
     if c.config.sc_prt_replace {
-        let oldest = first_after(m, "oldest", &candidates, &issue.free);
+        let oldest = first_after(m, "oldest", victims, &issue.last);
         picks.push(oldest & issue.need.replicate(r));
-    }
-    if c.config.sc_prt_age > 0 {
-        let period = c.config.sc_prt_age;
-        let tick = m.reg("tick_q", index_width(period)).doc("cycles of this period");
-        let over = m.wire("period_over", tick.eq(period - 1));
-        tick.next(over.mux(0u32, &tick + 1u32));
-        let age = m.reg("age_q", r * 2).doc("periods that an entry was unread, at most 2");
-        let old = m.net("old", r);
-        m.comb_for("e", r, |b, e| b.set(old.bit(e), entries.unread.bit(e) & entries.enabled.bit(e) & age.elem(e, 2).bit(1)));
-        m.seq(|b| {
-            b.for_loop("e", r, |b, e| {
-                let age = age.elem(e, 2);
-                b.if_(fresh.bit(e), |b| b.set(&age, 0u32)).elif(&over, |b| {
-                    b.if_(entries.unread.bit(e), |b| b.set(&age, age.bit(1).mux(2u32, &age + 1u32))).otherwise(|b| b.set(&age, 0u32));
-                });
-            });
-        });
-        picks.push(old.lowest_one());
+    } else if c.config.sc_prt_age > 0 {
+        picks.push(victims.lowest_one());
     } else {
-        m.mark_unused(fresh);
-        if !c.config.sc_prt_replace {
-            m.mark_unused(&entries.unread);
-        }
+        m.mark_unused(victims);
     }
     let mut chosen = picks.pop().unwrap_or_else(|| unreachable!("there is a pick"));
     for (i, pick) in picks.into_iter().enumerate().rev() {

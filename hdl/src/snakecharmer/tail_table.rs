@@ -1,6 +1,6 @@
 //! `tail_table`: patterns, one per load PC, and their training.
 
-use super::context::{Built, Context, ring, search, sign_extend};
+use super::context::{Built, Context, ring, search, sign_extend, unique};
 use super::training::{negate, sample, train};
 use crate::rtl::{Expr, Reg, index_width};
 
@@ -149,6 +149,6 @@ pub(super) fn module(c: &Context) -> Built {
     anchor_warp.at(&p, c.w).next_when(&anchors, &warp);
     anchor_line.at(&p, c.a).next_when(&anchors, &line);
 
-    m.assert("one_match_A", (&matches & (&matches - 1u32)).is_zero(), "a load PC has one pattern");
+    unique(&mut m, "one_pattern_A", &used, &pcs, "a load PC has one pattern");
     m.finish()
 }

@@ -1,7 +1,7 @@
 //! `zero_filter`: suppresses patterns whose prefetches bring zeros.
 
 use super::context::{Built, Context};
-use crate::rtl::index_width;
+use crate::rtl::{Expr, index_width};
 
 pub(super) fn module(c: &Context) -> Built {
     let (n, cycles) = (c.config.sc_patterns, c.config.sc_zero_timer);
@@ -44,5 +44,14 @@ pub(super) fn module(c: &Context) -> Built {
             });
         });
     });
+    let timed = (0..n.min(4)).map(|e| {
+        let time = timer.elem(e, tw);
+        time.le(cycles - 1) & (full.bit(e) | time.is_zero())
+    });
+    m.assert(
+        "timed_A",
+        Expr::and_all(timed.collect::<Vec<_>>()),
+        "the timer runs only while the pattern is suppressed, and not beyond its end",
+    );
     m.finish()
 }

@@ -1,6 +1,7 @@
 //! Helpers of the integration tests.
 #![allow(dead_code)]
 
+pub mod formal;
 pub mod lint;
 pub mod sim;
 
