@@ -120,7 +120,7 @@ impl L1Awt {
         let kept = self.kept(context)?;
         let index = self.index(kept);
         let e = &self.entries[index];
-        let generation = if e.valid && e.context == kept { e.generation } else { e.generation + 1 & ones(self.sizes.g) };
+        let generation = if e.valid && e.context == kept { e.generation } else { (e.generation + 1) & ones(self.sizes.g) };
         Some((index as u64, generation))
     }
 

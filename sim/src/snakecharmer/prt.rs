@@ -209,13 +209,12 @@ impl Prt {
                 need = free.is_none() && self.replace;
             }
         }
-        o.wait = need && self.entries.iter().enumerate().any(|(e, entry)| enabled(e) && entry.unread());
+        let old = |e: usize, entry: &Entry| enabled(e) && entry.unread() && (self.age == 0 || entry.age == 2);
+        o.wait = need && self.entries.iter().enumerate().any(|(e, entry)| old(e, entry));
         let victim = (0..self.entries.len())
             .find(|&e| !enabled(e) && self.entries[e].ready != 0)
-            .or_else(|| self.after(self.last, |e, entry| need && enabled(e) && entry.unread()))
-            .or_else(|| {
-                (0..self.entries.len()).find(|&e| self.age > 0 && enabled(e) && self.entries[e].unread() && self.entries[e].age == 2)
-            });
+            .or_else(|| if need { self.after(self.last, old) } else { None })
+            .or_else(|| if self.age > 0 && !self.replace { (0..self.entries.len()).find(|&e| old(e, &self.entries[e])) } else { None });
         if let Some(e) = victim {
             let entry = &self.entries[e];
             let asked = x.demand.is_some_and(|d| d.line == entry.line);

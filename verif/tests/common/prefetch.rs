@@ -1,4 +1,5 @@
 //! Configurations of SnakeCharmer that differ in every respect.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use l1forge_config::{Config, Settings};
 
