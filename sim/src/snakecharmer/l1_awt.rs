@@ -133,7 +133,7 @@ impl L1Awt {
             let index = self.index(kept);
             if !self.entries[index].valid || self.entries[index].context != kept {
                 let distance = if self.inherit { distance.min(self.limit(kept.kind)) } else { self.reset };
-                let generation = self.entries[index].generation + 1 & ones(self.sizes.g);
+                let generation = (self.entries[index].generation + 1) & ones(self.sizes.g);
                 self.entries[index] = Entry { valid: true, context: kept, distance, generation, ..Entry::default() };
                 taken = Some(index);
             }

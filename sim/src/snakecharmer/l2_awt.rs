@@ -72,7 +72,7 @@ impl L2Awt {
     pub fn place(&self, kind: u64, pc: u64) -> (u64, u64) {
         match self.find(kind, pc) {
             Some(i) => (i as u64, self.entries[i].generation),
-            None => (self.next as u64, self.entries[self.next].generation + 1 & ones(self.sizes.g)),
+            None => (self.next as u64, (self.entries[self.next].generation + 1) & ones(self.sizes.g)),
         }
     }
 
@@ -89,7 +89,7 @@ impl L2Awt {
         if let Some((kind, pc)) = allocate
             && self.find(kind, pc).is_none()
         {
-            let generation = self.entries[self.next].generation + 1 & ones(self.sizes.g);
+            let generation = (self.entries[self.next].generation + 1) & ones(self.sizes.g);
             let kind = if self.per_kind { kind } else { 0 };
             self.entries[self.next] = Entry { valid: true, kind, pc, distance: self.reset, generation, ..Entry::default() };
             taken = Some(self.next);

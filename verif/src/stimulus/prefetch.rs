@@ -60,7 +60,7 @@ impl Io {
     /// One of few lines that differ in low and high bits.
     fn line(&mut self, port: &str, few: u64) {
         let n = self.below(few);
-        let spread = if n % 3 == 0 { n.wrapping_mul(0x9e37_79b9_7f4a_7c15) } else { n };
+        let spread = if n.is_multiple_of(3) { n.wrapping_mul(0x9e37_79b9_7f4a_7c15) } else { n };
         self.put(port, spread);
     }
 
