@@ -72,7 +72,7 @@ struct Results {
 /// The Verilog of a package, for synthesis.
 pub fn source(package: &Package) -> Source {
     let verilog = package.files.iter().filter(|f| f.0.ends_with(".v")).cloned().collect();
-    let macros = package.design.memories().into_iter().map(|((name, _), _)| name.to_string()).collect();
+    let macros = package.design.memories().iter().map(|((name, _), _)| name.to_string()).collect();
     Source { top: package.design.top().to_string(), files: verilog, macros }
 }
 

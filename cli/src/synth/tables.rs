@@ -105,7 +105,7 @@ fn memories(memories: &[Memory]) -> Table {
             t.row(&[
                 format!("{} {} x {}{}", m.name, m.rows, m.bits, if e.ports == m.ports { " (its ports)" } else { "" }),
                 number(m.instances as f64),
-                format!("{}", serde_json::to_value(e.ports).ok().and_then(|v| v.as_str().map(str::to_string)).unwrap_or_default()),
+                serde_json::to_value(e.ports).ok().and_then(|v| v.as_str().map(str::to_string)).unwrap_or_default(),
                 format!("{} nm", e.node_nm),
                 format!("{:.1}", f.area_um2),
                 format!("{:.4}", e.all_um2 / 1e6),

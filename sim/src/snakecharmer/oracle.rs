@@ -1,7 +1,7 @@
 //! A judge of the whole that knows the specification only.
 //!
 //! It watches the ports, follows every prefetched sector in a [`Ledger`] and compares all counters with it in every cycle; it checks each
-//! decision with the plain [`rules`](super::rules). Two things it takes from the model, because they do not show on the ports: which sectors
+//! decision with the plain [`super::rules`]. Two things it takes from the model, because they do not show on the ports: which sectors
 //! the PRT gives to the PEB, and the candidates with their decisions.
 
 use super::ledger::{End, Ledger, Place};

@@ -78,7 +78,7 @@ pub fn study(base: &Settings, size: Size, done: &(dyn Fn() + Sync)) -> Result<St
     })
 }
 
-/// Number of runs of [`study`].
+/// Number of runs of [`study()`].
 pub fn runs() -> u64 {
     (schemes().len() * Shape::ALL.len() + 18 + ablations().len() * 5 + 12 + 3 * Workload::ALL.len()) as u64
 }
