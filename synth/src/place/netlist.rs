@@ -53,7 +53,7 @@ enum Bit {
 struct Joined(Vec<u32>);
 
 impl Joined {
-    fn new(&mut self) -> u32 {
+    fn add(&mut self) -> u32 {
         let id = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
         self.0.push(id);
         id
@@ -143,7 +143,7 @@ impl<'a> Flattener<'a> {
         for port in module.ports.values() {
             for bit in &port.bits {
                 if let Bit::Net(n) = bit {
-                    nets.entry(*n).or_insert_with(|| self.joined.new());
+                    nets.entry(*n).or_insert_with(|| self.joined.add());
                 }
             }
         }
@@ -154,7 +154,7 @@ impl<'a> Flattener<'a> {
                     let Some(inside) = self.modules.get(cell.kind.as_str()).and_then(|m| m.ports.get(port)) else { continue };
                     for (out, inn) in bits.iter().zip(&inside.bits) {
                         if let (Bit::Net(o), Bit::Net(i)) = (out, inn) {
-                            let o = *nets.entry(*o).or_insert_with(|| self.joined.new());
+                            let o = *nets.entry(*o).or_insert_with(|| self.joined.add());
                             self.joined.join(inner[i], o);
                         }
                     }
@@ -166,7 +166,7 @@ impl<'a> Flattener<'a> {
             for bits in cell.connections.values() {
                 for bit in bits {
                     if let Bit::Net(n) = bit {
-                        let net = *nets.entry(*n).or_insert_with(|| self.joined.new());
+                        let net = *nets.entry(*n).or_insert_with(|| self.joined.add());
                         self.pins.push((net, item));
                     }
                 }

@@ -62,7 +62,7 @@ pub fn number(value: f64) -> String {
     let digits: Vec<char> = whole.chars().collect();
     let mut out = String::new();
     for (i, c) in digits.iter().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 && digits[i - 1] != '-' {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) && digits[i - 1] != '-' {
             out.push(',');
         }
         out.push(*c);
