@@ -93,7 +93,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
             placement.utilisation * 100.0,
             placement.rows_um2
         );
-        files.push(("placement.svg".into(), picture::density(&problem, &title, 160)));
+        files.push(("placement.svg".into(), picture::density(&problem, &title, 80)));
         document["placement"] = serde_json::to_value(&placement)?;
         placed = Some((placement, problem));
     }
