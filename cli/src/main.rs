@@ -13,6 +13,7 @@ mod pascal;
 mod report;
 mod synth;
 mod trace;
+mod traffic;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -43,6 +44,8 @@ enum Command {
     /// PASCAL: the analytical model of shared-cache traffic.
     #[command(subcommand)]
     Pascal(pascal::PascalCommand),
+    /// Run a trace or workload through the whole memory path: L1s, sharing scheme, L2, DRAM.
+    Traffic(traffic::Args),
     /// Write one HTML page from what gen, lint, cosim and synth left in a folder.
     Report(report::Args),
     /// Say which tools are there, and how to install those that are missing.
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
             Ok(pascal::Outcome::CheckFailed) => return ExitCode::from(1),
             Err(error) => Err(error),
         },
+        Command::Traffic(args) => traffic::run(&args, cli.json),
         Command::Report(args) => report::run(&args, cli.json),
         Command::Doctor => doctor::run(cli.json),
         Command::Config(args) => config::run(&args, cli.json),

@@ -4,6 +4,7 @@ pub mod block;
 pub mod c2p;
 pub mod cache;
 pub mod pascal;
+pub mod system;
 pub mod trace;
 pub mod workload;
 

@@ -54,7 +54,8 @@ fn names_find_their_workload() {
     }
     assert_eq!(
         Workload::by_name("gem").unwrap_err().to_string(),
-        "workload = gem: legal is one of vector_add, gemm, stencil2d, cyclic_scan, graph_walk, contend"
+        "workload = gem: legal is one of vector_add, gemm, stencil2d, cyclic_scan, graph_walk, contend, \
+         mm2, sgemm, conv2d, conv3d, stencil3d, lps, atax, bicg, mvt, gesummv, bfs, floyd_warshall, pathfinder, btree, spmv, histogram"
     );
 }
 
@@ -140,7 +141,16 @@ fn the_default_size_is_a_few_thousand_line_accesses_for_each_sm() {
 fn same_seed_same_events_other_seed_other_events_where_random() {
     for workload in Workload::ALL {
         let run = |seed| events(workload, with(8, 0.2, seed));
-        let random = matches!(workload, Workload::CyclicScan | Workload::GraphWalk | Workload::Contend);
+        let random = matches!(
+            workload,
+            Workload::CyclicScan
+                | Workload::GraphWalk
+                | Workload::Contend
+                | Workload::Bfs
+                | Workload::Btree
+                | Workload::Spmv
+                | Workload::Histogram
+        );
         assert!(run(1) == run(1), "{workload}");
         assert_eq!(run(1) != run(2), random, "{workload}");
     }
