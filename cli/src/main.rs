@@ -6,6 +6,7 @@ mod config;
 mod cosim;
 mod doctor;
 mod encode;
+mod experiment;
 mod failure;
 mod generate;
 mod lint;
@@ -46,6 +47,8 @@ enum Command {
     Pascal(pascal::PascalCommand),
     /// Run a trace or workload through the whole memory path: L1s, sharing scheme, L2, DRAM.
     Traffic(traffic::Args),
+    /// Repeat a sensitivity study of the papers, and put their values beside ours.
+    Experiment(experiment::Args),
     /// Write one HTML page from what gen, lint, cosim and synth left in a folder.
     Report(report::Args),
     /// Say which tools are there, and how to install those that are missing.
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
             Ok(pascal::Outcome::CheckFailed) => return ExitCode::from(1),
             Err(error) => Err(error),
         },
+        Command::Experiment(args) => experiment::run(&args, cli.json),
         Command::Traffic(args) => traffic::run(&args, cli.json),
         Command::Report(args) => report::run(&args, cli.json),
         Command::Doctor => doctor::run(cli.json),

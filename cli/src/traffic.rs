@@ -5,9 +5,14 @@ use crate::failure::CheckFailed;
 use crate::trace::workload_parameters;
 use anyhow::bail;
 use l1forge_config::Config;
-use l1forge_sim::system::{Scheme, SystemError, SystemParameters, Traffic, run as simulate};
+use l1forge_sim::c2p::C2pCache;
+use l1forge_sim::system::scheme::C2p;
+use l1forge_sim::system::{NoPrefetch, Prefetcher, Scheme, Sharing, SystemError, SystemParameters, Traffic, run as simulate, run_with};
 use l1forge_sim::trace::{Events, TraceOptions, TraceReader};
 use l1forge_sim::workload::Workload;
+use l1forge_verif::block::design;
+use l1forge_verif::build::Builder;
+use l1forge_verif::rtl_block::{RtlBlock, Verdict};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -26,6 +31,9 @@ pub struct Args {
     /// Prefetcher: none.
     #[arg(long, value_name = "NAME", default_value = "none")]
     prefetch: String,
+    /// With scheme c2p: the generated Verilog in the loop, in lockstep with the model.
+    #[arg(long)]
+    rtl: bool,
     /// Factor on the amount of work of a workload.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
@@ -44,12 +52,30 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     if args.prefetch != "none" {
         bail!("--prefetch {}: legal: none", args.prefetch);
     }
+    if args.rtl && scheme != Scheme::C2p {
+        bail!("--rtl: legal with --scheme c2p only");
+    }
     let events = events(args, &config)?;
     let bar = spinner("");
     let show =
         |p: l1forge_sim::system::Progress| bar.set_message(format!("cycle {}, {} accesses, kernel {}", p.cycles, p.accesses, p.kernels));
-    let result = simulate(events, &config, &parameters, scheme, show);
+    let mut mismatch = None;
+    let result = if args.rtl {
+        let (sharing, verdict) = rtl(&config, &parameters, args.seed, &bar)?;
+        let prefetchers = (0..config.sms).map(|_| Box::new(NoPrefetch) as Box<dyn Prefetcher>).collect();
+        let result = run_with(events, &config, &parameters, sharing, prefetchers, show);
+        mismatch = verdict.borrow_mut().take();
+        result
+    } else {
+        simulate(events, &config, &parameters, scheme, show)
+    };
     bar.finish_and_clear();
+    if let Some(mismatch) = mismatch {
+        if json {
+            print_json(&json!({"scheme": scheme.name(), "balanced": false, "error": mismatch}))?;
+        }
+        return Err(CheckFailed(format!("RTL and model differ: {mismatch}")).into());
+    }
     let traffic = match result {
         Ok(traffic) => traffic,
         Err(e @ (SystemError::Balance(_) | SystemError::Scheme(_) | SystemError::Stuck(_))) => {
@@ -65,6 +91,16 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     }
     print!("{}", text(&traffic));
     Ok(())
+}
+
+/// The RTL as sharing scheme, and where a mismatch will be found.
+fn rtl(config: &Config, p: &SystemParameters, seed: u64, bar: &indicatif::ProgressBar) -> anyhow::Result<(Box<dyn Sharing>, Verdict)> {
+    let shown = bar.clone();
+    let builder = Builder::from_env().on_progress(move |stage| shown.set_message(format!("Verilator: {stage:?}")));
+    let library = builder.build(&design(config, "c2p_cache", 0)?)?;
+    let block = RtlBlock::new(config, &library, Box::new(C2pCache::new(config)), seed)?;
+    let verdict = block.verdict();
+    Ok((Box::new(C2p::with_block(config, p, Box::new(block))), verdict))
 }
 
 fn events(args: &Args, config: &Config) -> anyhow::Result<Events> {

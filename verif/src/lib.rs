@@ -17,6 +17,7 @@ pub mod lint;
 pub mod lockstep;
 pub mod ports;
 pub mod record;
+pub mod rtl_block;
 pub mod scoreboard;
 pub mod stimulus;
 pub mod tools;

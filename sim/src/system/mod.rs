@@ -15,6 +15,7 @@
 
 mod cache_level;
 mod dram;
+pub mod experiment;
 mod histogram;
 mod l1s;
 mod measures;
