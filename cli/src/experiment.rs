@@ -5,7 +5,7 @@ use crate::failure::CheckFailed;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use l1forge_sim::system::SystemError;
-use l1forge_sim::system::experiment::{ExperimentError, Outcome, Record, Task, by_name, evaluate, names};
+use l1forge_sim::system::experiment::{ExperimentError, Record, Task, by_name, evaluate, names};
 use l1forge_sim::workload::Workload;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
@@ -97,7 +97,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         file("svg", &svg)?;
     }
     file("md", &page)?;
-    if json { print_json::<Outcome>(&outcome) } else { Ok(std::io::stdout().write_all(page.as_bytes())?) }
+    if json { print_json(&outcome) } else { Ok(std::io::stdout().write_all(page.as_bytes())?) }
 }
 
 /// Name of the file that holds the result of a run.

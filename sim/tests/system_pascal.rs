@@ -50,7 +50,7 @@ fn fills_of_200_random_scans_are_the_exact_lru_count_and_in_the_bracket() {
         }
         let bound = PolicyBound::new(&scan).misses_per_round(capacity, Allocation::Bypass);
         let total = fills.iter().sum::<u64>() as f64;
-        assert!(total + 1e-6 >= 3.0 * n as f64 * l1forge_sim::pascal::to_f64(bound), "{what}: {total} fills, bound {bound}");
+        assert!(total + 1e-6 >= 3.0 * n as f64 * l1forge_sim::pascal::to_f64(&bound), "{what}: {total} fills, bound {bound}");
     }
 }
 
@@ -66,7 +66,7 @@ fn with_c2p_fills_are_never_below_the_bound_of_all_caches_together() {
         serial.finish().unwrap();
         // One line in each L1 and one in each MSHR; there are no PRTs without prefetching.
         let all = capacity + 2 * scan.workers() as u64;
-        let bound = n as f64 * l1forge_sim::pascal::to_f64(PolicyBound::new(&scan).misses_per_round(all, Allocation::Bypass));
+        let bound = n as f64 * l1forge_sim::pascal::to_f64(&PolicyBound::new(&scan).misses_per_round(all, Allocation::Bypass));
         bounded += usize::from(bound > 0.0);
         assert!(
             fills as f64 + 1e-6 >= bound,
