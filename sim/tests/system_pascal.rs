@@ -59,7 +59,7 @@ fn with_c2p_fills_are_never_below_the_bound_of_all_caches_together() {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let mut bounded = 0;
     for case in 0..200 {
-        let (scan, capacity) = random_scan(&mut rng, 24);
+        let (scan, capacity) = random_scan(&mut rng, 40);
         let (n, c, p) = (scan.blocks(), config(scan.workers()), parameters());
         let mut serial = Serial::new(&c, &p, capacity, Scheme::C2p.build(&c, &p)).unwrap();
         let fills: u64 = rounds(&mut serial, n, scan.phases(), n).unwrap().iter().sum();

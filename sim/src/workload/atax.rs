@@ -15,7 +15,7 @@ pub(super) struct Atax {
 
 impl Atax {
     pub fn new(parameters: &WorkloadParameters) -> Self {
-        let n = size(parameters);
+        let n = size(parameters, 1.0);
         let mut memory = Memory::new(parameters.base);
         Self { n, a: memory.array(n * n * 4), x: memory.array(n * 4), t: memory.array(n * 4), y: memory.array(n * 4) }
     }

@@ -12,9 +12,9 @@ pub(super) const TILE: u64 = 32;
 /// Elements of the matrix for each SM at scale 1.
 const ELEMENTS_PER_SM: f64 = 2048.0;
 
-/// Rows and columns of a square matrix of 4-byte elements.
-pub(super) fn size(p: &WorkloadParameters) -> u64 {
-    side(ELEMENTS_PER_SM * f64::from(p.sms) * p.scale, TILE)
+/// Rows and columns of each of `matrices` square matrices of 4-byte elements.
+pub(super) fn size(p: &WorkloadParameters, matrices: f64) -> u64 {
+    side(ELEMENTS_PER_SM / matrices * f64::from(p.sms) * p.scale, TILE)
 }
 
 /// One thread block for each tile.

@@ -16,7 +16,7 @@ pub(super) struct Mvt {
 
 impl Mvt {
     pub fn new(parameters: &WorkloadParameters) -> Self {
-        let n = size(parameters);
+        let n = size(parameters, 1.0);
         let mut memory = Memory::new(parameters.base);
         Self {
             n,
