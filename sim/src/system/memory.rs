@@ -22,6 +22,21 @@ pub enum Reply {
     Stall,
 }
 
+/// One line of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Warp slot of the SM.
+    pub warp: u32,
+    /// Program counter.
+    pub pc: u64,
+    /// Line address.
+    pub line: u64,
+    /// False for volatile loads, which go past the L1.
+    pub shareable: bool,
+    /// Comes back from [`Memory::step`] when the line has come, unless the reply is [`Reply::Hit`].
+    pub token: u32,
+}
+
 /// L1s, sharing scheme, interconnect, L2 and DRAM.
 ///
 /// In every cycle, first the accesses ([`Memory::load`] and the others), then [`Memory::step`] once.
@@ -84,9 +99,9 @@ impl Memory {
         })
     }
 
-    /// A load of a line. `token` comes back when the line has come, unless the reply is [`Reply::Hit`]. A load that is not `shareable`
-    /// (volatile) goes past the L1.
-    pub fn load(&mut self, now: u64, sm: usize, warp: u32, pc: u64, line: u64, shareable: bool, token: u32) -> Reply {
+    /// A load of a line.
+    pub fn load(&mut self, now: u64, sm: usize, load: Load) -> Reply {
+        let Load { warp, pc, line, shareable, token } = load;
         if !self.sharing.admit(sm) {
             self.l1s.measures.stalls += 1;
             return Reply::Stall;

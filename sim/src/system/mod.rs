@@ -31,7 +31,7 @@ mod warps;
 pub use histogram::Histogram;
 pub use l1s::{L1s, Miss, Verdict};
 pub use measures::{BrokenBalance, Candidates, Measures, PrefetchCounts};
-pub use memory::{Memory, Reply};
+pub use memory::{Load, Memory, Reply};
 pub use parameters::SystemParameters;
 pub use prefetch::{NextLine, NoPrefetch, Observation, Prefetcher};
 pub use run::{Progress, SystemError, Traffic, run, run_with};

@@ -4,7 +4,7 @@
 //! next one starts. Worker `w` is SM `w`; a block of the ring is a line.
 
 use super::measures::Measures;
-use super::memory::{Memory, Reply};
+use super::memory::{Load, Memory, Reply};
 use super::parameters::SystemParameters;
 use super::prefetch::{NoPrefetch, Prefetcher};
 use super::run::SystemError;
@@ -42,7 +42,8 @@ impl Serial {
     pub fn load(&mut self, sm: usize, block: u64) -> Result<u64, SystemError> {
         let before = self.memory.measures().dram_fills;
         let start = self.now;
-        while self.memory.load(self.now, sm, 0, 0, BASE + block, true, 0) == Reply::Stall {
+        let load = Load { warp: 0, pc: 0, line: BASE + block, shareable: true, token: 0 };
+        while self.memory.load(self.now, sm, load) == Reply::Stall {
             self.step();
             if self.now > start + PATIENCE {
                 return Err(SystemError::Stuck(self.now));

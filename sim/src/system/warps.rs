@@ -4,7 +4,7 @@
 //! lie between two accesses of a warp use what it loaded before: they wait for all its loads. Accesses that follow each other directly are
 //! independent and overlap, up to `loads_per_warp` of them. Stores do not hold a warp up.
 
-use super::memory::{Memory, Reply};
+use super::memory::{Load, Memory, Reply};
 use super::parameters::SystemParameters;
 use crate::ParameterError;
 use crate::trace::{AccessKind, DealParameters, Dealer, DealtAccess, Events, TraceError};
@@ -242,7 +242,7 @@ impl Warps {
             let token = pipe.slot * PLACES as u32 + pipe.place as u32;
             let (pc, line) = (pipe.access.pc, touch.line);
             let reply = match pipe.access.kind {
-                AccessKind::Load => memory.load(now, sm, pipe.slot, pc, line, pipe.access.shareable, token),
+                AccessKind::Load => memory.load(now, sm, Load { warp: pipe.slot, pc, line, shareable: pipe.access.shareable, token }),
                 AccessKind::Store if memory.store(sm, line) => Reply::Wait,
                 AccessKind::Store => Reply::Stall,
                 AccessKind::Atomic => memory.atomic(now, sm, pc, line, token),

@@ -29,7 +29,7 @@ impl Histogram {
     /// Bin of a value: low ones more often.
     fn bin(&self, value: u64) -> u64 {
         let uniform = mix(mix(self.seed) ^ value) >> 32;
-        ((uniform * uniform >> 32) * BINS) >> 32
+        (((uniform * uniform) >> 32) * BINS) >> 32
     }
 }
 

@@ -42,7 +42,7 @@ impl Spmv {
     /// Column of an element: half lie near the diagonal, half anywhere.
     fn column(&self, row: u64, element: u64) -> u64 {
         let draw = mix(mix(self.seed) ^ (row * ELEMENTS + element));
-        if element % 2 == 0 { (row + draw % 64) % self.rows } else { draw % self.rows }
+        if element.is_multiple_of(2) { (row + draw % 64) % self.rows } else { draw % self.rows }
     }
 }
 

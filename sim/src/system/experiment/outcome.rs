@@ -184,7 +184,7 @@ impl Outcome {
                 let _ = writeln!(
                     csv,
                     "{},{},{},{:?},{:.3},{:.3},{:.3},{:.3},{},{},{},{},{},{},{},{tp},{fp},{fn_},{tn},{},{},{},{},{},{},{:.2},{},{}",
-                    p.label,
+                    p.label.replace(",", ""),
                     p.x,
                     v.workload,
                     v.class,
