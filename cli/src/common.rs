@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use l1forge_config::{Config, Settings};
+use l1forge_sim::system::SystemParameters;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -23,8 +24,27 @@ pub struct ConfigArgs {
 }
 
 impl ConfigArgs {
+    /// The configuration and the parameters of the memory path, which are set with `--set system.KEY=VALUE`.
+    pub fn resolve_with_system(&self) -> anyhow::Result<(Config, SystemParameters)> {
+        let mut parameters = SystemParameters::default();
+        let mut rest = Vec::new();
+        for assignment in &self.set {
+            match assignment.strip_prefix("system.").map(|a| a.split_once('=').unwrap_or((a, ""))) {
+                Some((key, value)) => parameters.set(key.trim(), value.trim())?,
+                None => rest.push(assignment.as_str()),
+            }
+        }
+        let config = self.resolve_settings(&rest)?;
+        parameters.check(&config)?;
+        Ok((config, parameters))
+    }
+
     /// The configuration asked for.
     pub fn resolve(&self) -> anyhow::Result<Config> {
+        self.resolve_settings(&self.set.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn resolve_settings(&self, assignments: &[&str]) -> anyhow::Result<Config> {
         let mut settings = Settings::default();
         for preset in &self.preset {
             settings.add_preset(preset)?;
@@ -32,7 +52,7 @@ impl ConfigArgs {
         if let Some(path) = &self.config {
             settings.add_file(path)?;
         }
-        for assignment in &self.set {
+        for assignment in assignments {
             settings.set(assignment)?;
         }
         if let Some(sms) = self.sms {

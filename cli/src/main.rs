@@ -6,6 +6,7 @@ mod config;
 mod cosim;
 mod doctor;
 mod encode;
+mod experiment;
 mod failure;
 mod generate;
 mod lint;
@@ -14,6 +15,7 @@ mod place;
 mod report;
 mod synth;
 mod trace;
+mod traffic;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -46,6 +48,10 @@ enum Command {
     /// PASCAL: the analytical model of shared-cache traffic.
     #[command(subcommand)]
     Pascal(pascal::PascalCommand),
+    /// Run a trace or workload through the whole memory path: L1s, sharing scheme, L2, DRAM.
+    Traffic(traffic::Args),
+    /// Repeat a sensitivity study of the papers, and put their values beside ours.
+    Experiment(experiment::Args),
     /// Write one HTML page from what gen, lint, cosim, synth and place left in a folder.
     Report(report::Args),
     /// Say which tools are there, and how to install those that are missing.
@@ -72,6 +78,8 @@ fn main() -> ExitCode {
             Ok(pascal::Outcome::CheckFailed) => return ExitCode::from(1),
             Err(error) => Err(error),
         },
+        Command::Experiment(args) => experiment::run(&args, cli.json),
+        Command::Traffic(args) => traffic::run(&args, cli.json),
         Command::Report(args) => report::run(&args, cli.json),
         Command::Doctor => doctor::run(cli.json),
         Command::Config(args) => config::run(&args, cli.json),

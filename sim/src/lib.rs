@@ -5,6 +5,7 @@ pub mod c2p;
 pub mod cache;
 pub mod pascal;
 pub mod snakecharmer;
+pub mod system;
 pub mod trace;
 pub mod workload;
 

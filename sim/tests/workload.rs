@@ -54,7 +54,8 @@ fn names_find_their_workload() {
     }
     assert_eq!(
         Workload::by_name("gem").unwrap_err().to_string(),
-        "workload = gem: legal is one of vector_add, gemm, stencil2d, cyclic_scan, graph_walk, contend"
+        "workload = gem: legal is one of vector_add, gemm, stencil2d, cyclic_scan, graph_walk, contend, \
+         mm2, sgemm, conv2d, conv3d, stencil3d, lps, atax, bicg, mvt, gesummv, bfs, floyd_warshall, pathfinder, btree, spmv, histogram"
     );
 }
 
@@ -124,23 +125,35 @@ fn events_come_in_order_and_agree_with_themselves() {
 
 #[test]
 fn the_default_size_is_a_few_thousand_line_accesses_for_each_sm() {
+    let mut wrong = Vec::new();
     for workload in Workload::ALL {
         let count = |p| {
             let info = TraceInfo::of(workload.events(p).unwrap(), 128).unwrap();
             info.kernels.iter().map(|kernel| kernel.line_accesses).sum::<u64>()
         };
         let whole = count(with(64, 1.0, 1));
-        assert!((500..=4096).contains(&(whole / 64)), "{workload}: {}", whole / 64);
         let half = count(with(64, 0.5, 1));
-        assert!(half * 10 > whole * 3 && half * 10 < whole * 7, "{workload}: {half} of {whole}");
+        if !(500..=4096).contains(&(whole / 64)) || half * 10 <= whole * 3 || half * 10 >= whole * 7 {
+            wrong.push(format!("{workload}: {} for each SM, {half} of {whole} at half the size", whole / 64));
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
 fn same_seed_same_events_other_seed_other_events_where_random() {
     for workload in Workload::ALL {
         let run = |seed| events(workload, with(8, 0.2, seed));
-        let random = matches!(workload, Workload::CyclicScan | Workload::GraphWalk | Workload::Contend);
+        let random = matches!(
+            workload,
+            Workload::CyclicScan
+                | Workload::GraphWalk
+                | Workload::Contend
+                | Workload::Bfs
+                | Workload::Btree
+                | Workload::Spmv
+                | Workload::Histogram
+        );
         assert!(run(1) == run(1), "{workload}");
         assert_eq!(run(1) != run(2), random, "{workload}");
     }
@@ -272,7 +285,23 @@ fn events_are_frozen() {
             "stencil2d b0a47417c2fa4545",
             "cyclic_scan 7ab671ad871a95ed",
             "graph_walk c8b0fc43d4bac107",
-            "contend 41fa28f40c7b1022"
+            "contend 41fa28f40c7b1022",
+            "mm2 069fc193a27cb9dd",
+            "sgemm 3fbcfc1a20b6a275",
+            "conv2d 4d69431266d48db5",
+            "conv3d 45b089a3fb4ed19e",
+            "stencil3d f71ea09f747c0e1e",
+            "lps 043fe1ebd7a0247f",
+            "atax 1ea70637dd47fa95",
+            "bicg 71080de967dbb295",
+            "mvt 37d3718861dc10c5",
+            "gesummv 707a9cca67ecf6c5",
+            "bfs c9661a5ed93b81fb",
+            "floyd_warshall 45908c168810c5a5",
+            "pathfinder de7112ec2c8c074e",
+            "btree 3d3ee41caffd92df",
+            "spmv e4fc8471fea0a952",
+            "histogram a9bb5f29223b00ac",
         ]
     );
 }

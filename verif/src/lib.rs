@@ -18,6 +18,7 @@ pub mod lockstep;
 pub mod ports;
 pub mod prefetch_top;
 pub mod record;
+pub mod rtl_block;
 pub mod scoreboard;
 pub mod stimulus;
 pub mod tools;

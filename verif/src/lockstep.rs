@@ -298,7 +298,7 @@ impl<'a> Lockstep<'a> {
 }
 
 /// Finds the first difference.
-fn describe(cycle: u64, expected: &Values, outputs: &Values, history: String) -> Mismatch {
+pub(crate) fn describe(cycle: u64, expected: &Values, outputs: &Values, history: String) -> Mismatch {
     let interface = outputs.interface();
     let differing: Vec<Port> = outputs.differences(expected).collect();
     let port = differing[0];

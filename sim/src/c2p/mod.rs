@@ -19,7 +19,7 @@ mod lookup_network;
 pub mod oracle;
 mod probe_engine;
 mod probe_network;
-mod probe_order;
+pub(crate) mod probe_order;
 mod probe_queue;
 mod probe_return;
 mod query_slot;

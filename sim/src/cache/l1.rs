@@ -274,7 +274,7 @@ impl L1 {
 
 /// Hashes line addresses: the same in every run, and cheaper than the standard hasher.
 #[derive(Debug, Clone, Default)]
-struct LineHasher(u64);
+pub(crate) struct LineHasher(u64);
 
 impl Hasher for LineHasher {
     fn finish(&self) -> u64 {

@@ -79,3 +79,19 @@ impl WarpAccess {
         self
     }
 }
+
+/// An access of the whole warp to one element.
+pub(super) fn broadcast(warp: u32, pc: u64, kind: AccessKind, width: u8, address: u64) -> WarpAccess {
+    access(warp, pc, kind, width, |_| Some(address))
+}
+
+/// Side of a square of about `area` elements: a multiple of `unit`, at least `unit`.
+pub(super) fn side(area: f64, unit: u64) -> u64 {
+    (area.sqrt() / unit as f64).ceil().max(1.0) as u64 * unit
+}
+
+/// A nearly square grid of at least `blocks` thread blocks.
+pub(super) fn grid(blocks: u32) -> Dim3 {
+    let y = f64::from(blocks).sqrt().ceil() as u32;
+    Dim3 { x: blocks.div_ceil(y), y, z: 1 }
+}

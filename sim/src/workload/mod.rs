@@ -11,12 +11,29 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod atax;
+mod bfs;
+mod bicg;
+mod btree;
 mod build;
 mod contend;
+mod conv2d;
+mod conv3d;
 mod cyclic_scan;
+mod floyd_warshall;
 mod gemm;
+mod gesummv;
 mod graph_walk;
+mod histogram;
+mod lps;
+mod matvec;
+mod mm2;
+mod mvt;
+mod pathfinder;
+mod sgemm;
+mod spmv;
 mod stencil2d;
+mod stencil3d;
 mod vector_add;
 
 use std::fmt;
@@ -56,11 +73,68 @@ pub enum Workload {
     /// own, in groups of 16 that agree in their low 10 tag bits; every SM loads, stores, updates atomically and reads volatile at random
     /// in one small hot set. A stress test, not a program.
     Contend,
+    /// Two products one after the other, `D = A * B` and `E = D * C`, untiled as in PolyBench: the 32 lanes of a warp load one element of the
+    /// left matrix and a line of the right one. A line of the left matrix is loaded by all thread blocks of a row, one of the right by all of a
+    /// column.
+    Mm2,
+    /// `C = A * B` with register tiles as in Parboil: columns of A come line by line, tiles of B go through shared memory.
+    Sgemm,
+    /// Convolution of a plane, 3 x 3.
+    Conv2d,
+    /// Convolution of a volume, 11 weights.
+    Conv3d,
+    /// Seven-point stencil on a volume.
+    Stencil3d,
+    /// Laplace solver on a volume; planes go through shared memory, so that only rims are loaded twice.
+    Lps,
+    /// `y = At * (A * x)`. Every element is loaded once in each of two kernels, by rows (32 lines an access) and by columns; vectors are shared.
+    Atax,
+    /// `s = At * r` and `q = A * p`.
+    Bicg,
+    /// `x1 += A * y1` and `x2 += At * y2` in one kernel.
+    Mvt,
+    /// `y = A * x + B * x`.
+    Gesummv,
+    /// Breadth-first search, five levels, one kernel each; few vertices have many edges.
+    Bfs,
+    /// All shortest paths, eight kernels: every thread block reads the row and the column of the vertex of the kernel.
+    FloydWarshall,
+    /// Cheapest path down a plane; neighbours share rims.
+    Pathfinder,
+    /// Searches in a B+ tree of four levels; the upper nodes are shared by all.
+    Btree,
+    /// Sparse matrix times vector, compressed rows, one lane for each row; half of the columns are random.
+    Spmv,
+    /// Histogram of a stream, counted with atomics in one table.
+    Histogram,
 }
 
 impl Workload {
     /// All workloads, in the order in which they are listed.
-    pub const ALL: [Self; 6] = [Self::VectorAdd, Self::Gemm, Self::Stencil2d, Self::CyclicScan, Self::GraphWalk, Self::Contend];
+    pub const ALL: [Self; 22] = [
+        Self::VectorAdd,
+        Self::Gemm,
+        Self::Stencil2d,
+        Self::CyclicScan,
+        Self::GraphWalk,
+        Self::Contend,
+        Self::Mm2,
+        Self::Sgemm,
+        Self::Conv2d,
+        Self::Conv3d,
+        Self::Stencil3d,
+        Self::Lps,
+        Self::Atax,
+        Self::Bicg,
+        Self::Mvt,
+        Self::Gesummv,
+        Self::Bfs,
+        Self::FloydWarshall,
+        Self::Pathfinder,
+        Self::Btree,
+        Self::Spmv,
+        Self::Histogram,
+    ];
 
     /// The name in configurations and on the command line.
     pub fn name(self) -> &'static str {
@@ -71,6 +145,22 @@ impl Workload {
             Self::CyclicScan => "cyclic_scan",
             Self::GraphWalk => "graph_walk",
             Self::Contend => "contend",
+            Self::Mm2 => "mm2",
+            Self::Sgemm => "sgemm",
+            Self::Conv2d => "conv2d",
+            Self::Conv3d => "conv3d",
+            Self::Stencil3d => "stencil3d",
+            Self::Lps => "lps",
+            Self::Atax => "atax",
+            Self::Bicg => "bicg",
+            Self::Mvt => "mvt",
+            Self::Gesummv => "gesummv",
+            Self::Bfs => "bfs",
+            Self::FloydWarshall => "floyd_warshall",
+            Self::Pathfinder => "pathfinder",
+            Self::Btree => "btree",
+            Self::Spmv => "spmv",
+            Self::Histogram => "histogram",
         }
     }
 
@@ -98,6 +188,22 @@ impl Workload {
             Self::CyclicScan => Box::new(cyclic_scan::CyclicScan::new(&parameters)),
             Self::GraphWalk => Box::new(graph_walk::GraphWalk::new(&parameters)),
             Self::Contend => Box::new(contend::Contend::new(&parameters)),
+            Self::Mm2 => Box::new(mm2::Mm2::new(&parameters)),
+            Self::Sgemm => Box::new(sgemm::Sgemm::new(&parameters)),
+            Self::Conv2d => Box::new(conv2d::Conv2d::new(&parameters)),
+            Self::Conv3d => Box::new(conv3d::Conv3d::new(&parameters)),
+            Self::Stencil3d => Box::new(stencil3d::Stencil3d::new(&parameters)),
+            Self::Lps => Box::new(lps::Lps::new(&parameters)),
+            Self::Atax => Box::new(atax::Atax::new(&parameters)),
+            Self::Bicg => Box::new(bicg::Bicg::new(&parameters)),
+            Self::Mvt => Box::new(mvt::Mvt::new(&parameters)),
+            Self::Gesummv => Box::new(gesummv::Gesummv::new(&parameters)),
+            Self::Bfs => Box::new(bfs::Bfs::new(&parameters)),
+            Self::FloydWarshall => Box::new(floyd_warshall::FloydWarshall::new(&parameters)),
+            Self::Pathfinder => Box::new(pathfinder::Pathfinder::new(&parameters)),
+            Self::Btree => Box::new(btree::Btree::new(&parameters)),
+            Self::Spmv => Box::new(spmv::Spmv::new(&parameters)),
+            Self::Histogram => Box::new(histogram::Histogram::new(&parameters)),
         };
         Ok(WorkloadEvents::new(plan))
     }

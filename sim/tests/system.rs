@@ -1,0 +1,145 @@
+//! The memory path: balances, determinism, latencies by hand, and what every scheme must do.
+
+use l1forge_config::{Config, Settings};
+use l1forge_sim::system::scan::Serial;
+use l1forge_sim::system::scheme::{NoSharing, PerfectKnowledge};
+use l1forge_sim::system::{L1s, NextLine, Prefetcher, Scheme, Sharing, SystemError, SystemParameters, Traffic, Verdict, run, run_with};
+use l1forge_sim::trace::Events;
+use l1forge_sim::workload::{Workload, WorkloadParameters};
+
+fn config(settings: &[&str]) -> Config {
+    let mut s = Settings::default();
+    settings.iter().for_each(|a| s.set(a).unwrap());
+    s.resolve().unwrap()
+}
+
+fn events(workload: Workload, sms: u32, scale: f64, seed: u64) -> Events {
+    Box::new(workload.events(WorkloadParameters { sms, scale, seed, ..WorkloadParameters::default() }).unwrap())
+}
+
+fn traffic(workload: Workload, scheme: Scheme, c: &Config) -> Traffic {
+    run(events(workload, c.sms, 0.2, 1), c, &SystemParameters::default(), scheme, |_| {})
+        .unwrap_or_else(|e| panic!("{workload} with {scheme}: {e}"))
+}
+
+/// Every run checks its balances itself.
+#[test]
+fn every_workload_balances_with_every_scheme() {
+    let c = config(&["sms=8", "l1_bytes=8192"]);
+    for workload in Workload::ALL {
+        let base = traffic(workload, Scheme::None, &c);
+        assert_eq!((base.measures.remote_hits, base.measures.probes), (0, 0));
+        for scheme in Scheme::ALL {
+            let t = traffic(workload, scheme, &c);
+            let m = &t.measures;
+            // Timing changes what hits, never what is asked for.
+            assert_eq!((m.accesses, m.stores, m.atomics), (base.measures.accesses, base.measures.stores, base.measures.atomics));
+            assert_eq!((t.instructions, t.kernels), (base.instructions, base.kernels));
+            assert!(m.accesses > 0 && t.ipc() > 0.0);
+            if scheme == Scheme::Oracle {
+                assert_eq!((m.candidates.fp, m.candidates.fn_, m.remote_hits), (0, 0, m.perfect_hits), "{workload}");
+            }
+            if matches!(scheme, Scheme::Ata | Scheme::Ring) {
+                assert!(m.remote_hits <= m.l1_misses && m.candidates.tp + m.candidates.fp >= m.remote_hits);
+            }
+        }
+    }
+}
+
+#[test]
+fn sharing_saves_l2_accesses_where_lines_are_shared() {
+    let c = config(&["sms=8"]);
+    for scheme in [Scheme::C2p, Scheme::Oracle, Scheme::Ata, Scheme::Ccd, Scheme::Ring] {
+        let (base, t) = (traffic(Workload::CyclicScan, Scheme::None, &c), traffic(Workload::CyclicScan, scheme, &c));
+        assert!(t.measures.l2_accesses() * 10 < base.measures.l2_accesses() * 9, "{scheme}: {:?}", t.measures);
+        let none = traffic(Workload::VectorAdd, scheme, &c);
+        assert_eq!(none.measures.remote_hits, 0, "{scheme}: no line of vector_add is shared");
+    }
+}
+
+#[test]
+fn twice_the_same() {
+    let c = config(&["sms=6"]);
+    for scheme in Scheme::ALL {
+        assert_eq!(traffic(Workload::GraphWalk, scheme, &c), traffic(Workload::GraphWalk, scheme, &c));
+    }
+}
+
+/// Cycles of one load, from the mean over the loads so far.
+fn latency(serial_loads: &[(usize, u64)], c: &Config, p: &SystemParameters, scheme: Scheme) -> u64 {
+    let sum = |loads: &[(usize, u64)]| {
+        let mut serial = Serial::new(c, p, 64, scheme.build(c, p)).unwrap();
+        loads.iter().for_each(|(sm, block)| assert!(serial.load(*sm, *block).unwrap() <= 1));
+        serial.finish().unwrap().0.latency_sum
+    };
+    sum(serial_loads) - sum(&serial_loads[..serial_loads.len() - 1])
+}
+
+#[test]
+fn latencies_are_the_sum_of_the_parts() {
+    let c = config(&["sms=4", "l2_latency=200", "refresh_period=65535"]);
+    let p = SystemParameters::default();
+    // L2 miss, L2 hit, and the same with the interconnect slower or DRAM faster.
+    assert_eq!(latency(&[(0, 5)], &c, &p, Scheme::None), 200 + 220);
+    assert_eq!(latency(&[(0, 5), (1, 5)], &c, &p, Scheme::None), 200);
+    let p = SystemParameters { network_latency: 100, dram_latency: 7, ..p };
+    assert_eq!(latency(&[(0, 5)], &c, &p, Scheme::None), 207);
+    // Oracle: engine 2, lookup 2, remote tags 7, return 2.
+    assert_eq!(latency(&[(0, 5), (1, 5)], &c, &p, Scheme::Oracle), 13);
+    // The C2P-Cache waits a few cycles more between its stages, and an L2 miss pays for the lookup.
+    // The loads between give the notice of the line the time to reach the matrix.
+    let remote = latency(&[(0, 5), (0, 6), (0, 7), (1, 5)], &c, &p, Scheme::C2p);
+    assert!((13..=24).contains(&remote), "{remote}");
+    let miss = latency(&[(0, 5), (0, 6), (0, 7)], &c, &p, Scheme::C2p);
+    assert!((207 + 4..=207 + 12).contains(&miss), "{miss}");
+}
+
+#[test]
+fn prefetches_are_all_accounted_for() {
+    let c = config(&["sms=4", "l1_bytes=4096"]);
+    for workload in [Workload::VectorAdd, Workload::Gemm, Workload::GraphWalk, Workload::Contend, Workload::CyclicScan] {
+        let prefetchers = (0..4).map(|_| Box::new(NextLine) as Box<dyn Prefetcher>).collect();
+        let t = run_with(events(workload, 4, 0.2, 1), &c, &SystemParameters::default(), Box::new(NoSharing), prefetchers, |_| {}).unwrap();
+        let p = t.measures.prefetch;
+        assert!(p.issued > 0 && p.on_time + p.late > 0, "{workload}: {p:?}");
+    }
+}
+
+/// A scheme that decides about a miss twice.
+struct Twice(NoSharing);
+
+impl Sharing for Twice {
+    fn name(&self) -> &'static str {
+        "twice"
+    }
+    fn step(&mut self, now: u64, l1s: &mut L1s) {
+        for sm in 0..l1s.count() {
+            if let Some(miss) = l1s.peek_miss(sm).filter(|_| now.is_multiple_of(1000)) {
+                l1s.judge(&miss, Verdict::Pruned);
+            }
+        }
+        self.0.step(now, l1s);
+    }
+    fn next(&self, now: u64) -> Option<u64> {
+        Some(now + 1)
+    }
+}
+
+#[test]
+fn a_broken_balance_is_an_error() {
+    let c = config(&["sms=4"]);
+    let prefetchers = (0..4).map(|_| Box::new(l1forge_sim::system::NoPrefetch) as Box<dyn Prefetcher>).collect();
+    let p = SystemParameters::default();
+    let error = run_with(events(Workload::Contend, 4, 0.5, 1), &c, &p, Box::new(Twice(NoSharing)), prefetchers, |_| {}).unwrap_err();
+    assert!(matches!(&error, SystemError::Balance(b) if b.left != b.right), "{error}");
+}
+
+#[test]
+fn illegal_parameters_are_one_message() {
+    let c = config(&["sms=4"]);
+    let p = SystemParameters { mshrs: 0, ..SystemParameters::default() };
+    let error = run(events(Workload::Gemm, 4, 0.1, 1), &c, &p, Scheme::None, |_| {}).unwrap_err();
+    assert_eq!(error.to_string(), "system.mshrs = 0: legal is 1..=64");
+    assert_eq!(Scheme::by_name("c2").unwrap_err().to_string(), "scheme = c2: legal is one of none, c2p, oracle, ata, ccd, ring");
+    let _ = PerfectKnowledge::new(&c);
+}
