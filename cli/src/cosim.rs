@@ -9,7 +9,7 @@ use l1forge_sim::c2p::accesses::{Accesses, Events, Failure};
 use l1forge_sim::c2p::environment::{Profile, Source, random};
 use l1forge_sim::trace::{TraceOptions, TraceReader};
 use l1forge_sim::workload::Workload;
-use l1forge_verif::block::{BlockModel, design, reset_of};
+use l1forge_verif::block::{BlockModel, design, golden_block, reset_of};
 use l1forge_verif::build::{Builder, Stage};
 use l1forge_verif::code_coverage::{CodeCoverage, PointKind};
 use l1forge_verif::icarus::Icarus;
@@ -115,7 +115,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         let cycles = args.transactions.unwrap_or(20_000);
         let outcome = session.max_cycles(cycles).run(
             |interface, seed| {
-                let block = l1forge_sim::c2p::block(&args.block, &config, 0).unwrap_or_else(|e| unreachable!("checked by design: {e}"));
+                let block = golden_block(&config, &args.block, 0).unwrap_or_else(|e| unreachable!("checked by design: {e}"));
                 let bench = l1forge_verif::stimulus::for_block(&args.block, &config, 0, interface, seed);
                 (BlockModel::new(&config, interface, block), bench)
             },
