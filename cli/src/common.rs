@@ -25,6 +25,11 @@ pub struct ConfigArgs {
 impl ConfigArgs {
     /// The configuration asked for.
     pub fn resolve(&self) -> anyhow::Result<Config> {
+        Ok(self.settings()?.resolve()?)
+    }
+
+    /// What was asked for, to lay more over it.
+    pub fn settings(&self) -> anyhow::Result<Settings> {
         let mut settings = Settings::default();
         for preset in &self.preset {
             settings.add_preset(preset)?;
@@ -38,7 +43,7 @@ impl ConfigArgs {
         if let Some(sms) = self.sms {
             settings.set_sms(sms)?;
         }
-        Ok(settings.resolve()?)
+        Ok(settings)
     }
 }
 

@@ -11,6 +11,7 @@ mod generate;
 mod lint;
 mod pascal;
 mod report;
+mod study;
 mod synth;
 mod trace;
 
@@ -43,6 +44,8 @@ enum Command {
     /// PASCAL: the analytical model of shared-cache traffic.
     #[command(subcommand)]
     Pascal(pascal::PascalCommand),
+    /// Measure what each part of SnakeCharmer buys, on built-in streams, workloads or a trace.
+    Study(study::Args),
     /// Write one HTML page from what gen, lint, cosim and synth left in a folder.
     Report(report::Args),
     /// Say which tools are there, and how to install those that are missing.
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
             Ok(pascal::Outcome::CheckFailed) => return ExitCode::from(1),
             Err(error) => Err(error),
         },
+        Command::Study(args) => study::run(&args, cli.json),
         Command::Report(args) => report::run(&args, cli.json),
         Command::Doctor => doctor::run(cli.json),
         Command::Config(args) => config::run(&args, cli.json),
