@@ -44,7 +44,16 @@ impl ConfigArgs {
         self.resolve_settings(&self.set.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
+    /// What was asked for, to lay more over it.
+    pub fn settings(&self) -> anyhow::Result<Settings> {
+        self.settings_of(&self.set.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
     fn resolve_settings(&self, assignments: &[&str]) -> anyhow::Result<Config> {
+        Ok(self.settings_of(assignments)?.resolve()?)
+    }
+
+    fn settings_of(&self, assignments: &[&str]) -> anyhow::Result<Settings> {
         let mut settings = Settings::default();
         for preset in &self.preset {
             settings.add_preset(preset)?;
@@ -58,7 +67,7 @@ impl ConfigArgs {
         if let Some(sms) = self.sms {
             settings.set_sms(sms)?;
         }
-        Ok(settings.resolve()?)
+        Ok(settings)
     }
 }
 

@@ -13,6 +13,7 @@ mod lint;
 mod pascal;
 mod place;
 mod report;
+mod study;
 mod synth;
 mod trace;
 mod traffic;
@@ -52,6 +53,8 @@ enum Command {
     Traffic(traffic::Args),
     /// Repeat a sensitivity study of the papers, and put their values beside ours.
     Experiment(experiment::Args),
+    /// Measure what each part of SnakeCharmer buys, on built-in streams, workloads or a trace.
+    Study(study::Args),
     /// Write one HTML page from what gen, lint, cosim, synth and place left in a folder.
     Report(report::Args),
     /// Say which tools are there, and how to install those that are missing.
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         },
         Command::Experiment(args) => experiment::run(&args, cli.json),
         Command::Traffic(args) => traffic::run(&args, cli.json),
+        Command::Study(args) => study::run(&args, cli.json),
         Command::Report(args) => report::run(&args, cli.json),
         Command::Doctor => doctor::run(cli.json),
         Command::Config(args) => config::run(&args, cli.json),
