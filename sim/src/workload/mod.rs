@@ -35,6 +35,7 @@ mod spmv;
 mod stencil2d;
 mod stencil3d;
 mod vector_add;
+mod volume;
 
 use std::fmt;
 use std::sync::Arc;
@@ -190,10 +191,10 @@ impl Workload {
             Self::Contend => Box::new(contend::Contend::new(&parameters)),
             Self::Mm2 => Box::new(mm2::Mm2::new(&parameters)),
             Self::Sgemm => Box::new(sgemm::Sgemm::new(&parameters)),
-            Self::Conv2d => Box::new(conv2d::Conv2d::new(&parameters)),
-            Self::Conv3d => Box::new(conv3d::Conv3d::new(&parameters)),
-            Self::Stencil3d => Box::new(stencil3d::Stencil3d::new(&parameters)),
-            Self::Lps => Box::new(lps::Lps::new(&parameters)),
+            Self::Conv2d => Box::new(volume::Volume::new(&parameters, conv2d::SWEEP)),
+            Self::Conv3d => Box::new(volume::Volume::new(&parameters, conv3d::SWEEP)),
+            Self::Stencil3d => Box::new(volume::Volume::new(&parameters, stencil3d::SWEEP)),
+            Self::Lps => Box::new(volume::Volume::new(&parameters, lps::SWEEP)),
             Self::Atax => Box::new(atax::Atax::new(&parameters)),
             Self::Bicg => Box::new(bicg::Bicg::new(&parameters)),
             Self::Mvt => Box::new(mvt::Mvt::new(&parameters)),

@@ -1,7 +1,7 @@
 //! Five-point stencil on a plane.
 
 use super::WorkloadParameters;
-use super::build::{Memory, Plan, Shape, consecutive};
+use super::build::{Memory, Plan, Shape, consecutive, grid};
 use crate::trace::{AccessKind, Dim3, WarpAccess};
 
 /// Thread blocks for each SM and kernel at scale 1.
@@ -22,9 +22,7 @@ pub(super) struct Stencil2d {
 
 impl Stencil2d {
     pub fn new(parameters: &WorkloadParameters) -> Self {
-        let blocks = parameters.scaled(BLOCKS_PER_SM * parameters.sms);
-        let y = f64::from(blocks).sqrt().ceil() as u32;
-        let grid = Dim3 { x: blocks.div_ceil(y), y, z: 1 };
+        let grid = grid(parameters.scaled(BLOCKS_PER_SM * parameters.sms));
         let pitch = (u64::from(grid.x) + 2) * WIDTH;
         let rows = u64::from(grid.y) * HEIGHT + 2;
         let mut memory = Memory::new(parameters.base);
