@@ -55,6 +55,8 @@ pub struct UpdateNetwork {
     second: bool,
     /// Banks that served an update in the cycle before.
     served: Vec<bool>,
+    /// Scratch: banks without an update in the cycle.
+    free: Vec<bool>,
 }
 
 /// Sizes of the arbiter of one bank, see docs/blocks/ports.md.
@@ -74,6 +76,7 @@ impl UpdateNetwork {
             picks: Picks::default(),
             second: false,
             served: vec![false; sizes.b],
+            free: vec![true; sizes.b],
             sizes,
         }
     }
@@ -81,7 +84,7 @@ impl UpdateNetwork {
     /// Grants `updates`, which ascend by port. A clear of all columns leaves nothing to them; a clear of one column takes the banks without an update in
     /// the first cycle of its row, and the others in the second.
     pub fn arbitrate(&mut self, updates: &[Update], clear: Option<Clear>, out: &mut Arbitration) {
-        let Self { sizes: z, arbiters, buckets, touched, picks, second, served } = self;
+        let Self { sizes: z, arbiters, buckets, touched, picks, second, served, free } = self;
         out.granted.clear();
         out.granted.resize(updates.len(), false);
         out.writes.clear();
@@ -115,7 +118,7 @@ impl UpdateNetwork {
         out.waits = clear.is_some() && !out.clear_ready;
         if let Some(Clear { row, sm }) = clear {
             let mask = sm.map_or(z.all_sms(), SmSet::single);
-            let mut free = vec![true; z.b];
+            free.fill(true);
             out.last_picks.iter().for_each(|&(bank, _)| free[bank] = false);
             out.writes.extend((0..z.b).filter(|&bank| free[bank]).map(|bank| Write { bank, row, mask, value: false }));
         }

@@ -657,8 +657,7 @@ impl Driver for RefreshController {
         Fill::Bits(1).fill("lanes_match_i", io);
         Fill::Seldom(2, 0.5).fill("refresh_ready_i", io);
         // Half of the time one SM is dead.
-        let place = io.inputs.index("refresh_ready_i");
-        let sms = u64::from(io.inputs.ports()[place].count);
+        let sms = io.count("refresh_ready_i") as u64;
         if io.cycle & 4096 != 0 {
             io.flag("refresh_ready_i", (io.cycle / 8192 % sms) as usize, false);
         }
