@@ -34,26 +34,22 @@ impl ConfigArgs {
                 None => rest.push(assignment.as_str()),
             }
         }
-        let config = self.resolve_settings(&rest)?;
+        let config = self.settings_of(&rest)?.resolve()?;
         parameters.check(&config)?;
         Ok((config, parameters))
     }
 
     /// The configuration asked for.
     pub fn resolve(&self) -> anyhow::Result<Config> {
-        self.resolve_settings(&self.set.iter().map(String::as_str).collect::<Vec<_>>())
+        Ok(self.settings()?.resolve()?)
     }
 
     /// What was asked for, to lay more over it.
     pub fn settings(&self) -> anyhow::Result<Settings> {
-        self.settings_of(&self.set.iter().map(String::as_str).collect::<Vec<_>>())
+        self.settings_of(&self.set)
     }
 
-    fn resolve_settings(&self, assignments: &[&str]) -> anyhow::Result<Config> {
-        Ok(self.settings_of(assignments)?.resolve()?)
-    }
-
-    fn settings_of(&self, assignments: &[&str]) -> anyhow::Result<Settings> {
+    fn settings_of(&self, assignments: &[impl AsRef<str>]) -> anyhow::Result<Settings> {
         let mut settings = Settings::default();
         for preset in &self.preset {
             settings.add_preset(preset)?;
@@ -62,7 +58,7 @@ impl ConfigArgs {
             settings.add_file(path)?;
         }
         for assignment in assignments {
-            settings.set(assignment)?;
+            settings.set(assignment.as_ref())?;
         }
         if let Some(sms) = self.sms {
             settings.set_sms(sms)?;
