@@ -51,7 +51,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         let verdicts = report::verdicts(&study);
         let list: String = verdicts.iter().map(|(what, holds)| format!("* {}: {what}\n", if *holds { "yes" } else { "no" })).collect();
         let document = json!({
-            "schemes": values(&study.schemes), "targets": values(&study.targets), "ablations": values(&study.ablations),
+            "schemes": values(&study.schemes), "targets": values(&study.targets), "work": values(&study.work), "ablations": values(&study.ablations),
             "astray": values(&study.astray), "workloads": values(&study.workloads),
             "verdicts": verdicts.iter().map(|(what, holds)| json!({ "what": what, "holds": holds })).collect::<Vec<_>>(),
         });

@@ -151,7 +151,7 @@ mod tests {
             ("sc_train_bits=42", "2..=41"),
             ("sc_stride_bits=25", "2..=20"),
             ("sc_reset_distance=9", "1..=8"),
-            ("sc_awt_late_events=16", "0..=15"),
+            ("sc_awt_move_events=16", "0..=15"),
             ("sc_register_bits=5", "6..=16"),
         ] {
             let mut s = Settings::default();

@@ -318,7 +318,7 @@ keys! {
         "Largest distance of inter-warp prefetches.";
     sc_reset_distance: u32 = Int { min: 1, max: 255 }, "1", "strides", "open in the paper; docs/blocks/snakecharmer/l2_awt.md",
         "Distance before any feedback; at most the three largest distances.";
-    sc_degree: u32 = Int { min: 1, max: 11 }, "4", "candidates", "open in the paper; docs/blocks/snakecharmer/candidate_generator.md",
+    sc_degree: u32 = Int { min: 1, max: 11 }, "2", "candidates", "open in the paper; docs/blocks/snakecharmer/candidate_generator.md",
         "Distances proposed for each kind of a trigger.";
     sc_trigger_depth: u32 = Int { min: 1, max: 64 }, "3", "entries", "docs/blocks/snakecharmer/README.md",
         "Loads that wait for the candidate generator; more are dropped.";
@@ -329,7 +329,7 @@ keys! {
     sc_zero_timer: u32 = Int { min: 1, max: 65_535 }, "128", "cycles", "SnakeCharmer paper",
         "Longest suppression of a pattern.";
     sc_controller: bool = Bool, "true", "switch", "SnakeCharmer paper",
-        "Distances adapt and candidates are scored; otherwise distance sc_reset_distance and confidence 3.";
+        "Distances adapt and candidates are scored; otherwise distance sc_reset_distance and every trained candidate.";
     sc_awt_window: u32 = Int { min: 1, max: 255 }, "15", "events", "SnakeCharmer paper",
         "Feedback events after which a distance is reconsidered.";
     sc_awt_samples: u32 = Int { min: 1, max: 255 }, "31", "events", "SnakeCharmer paper",
@@ -348,8 +348,8 @@ keys! {
         "Inter-warp prefetches use the L1-AWT too, not only the entry of their load PC.";
     sc_awt_doubling: bool = Bool, "true", "switch", "docs/blocks/snakecharmer/l2_awt.md",
         "The step of inter-warp distances of a load PC doubles while it goes on in one direction.";
-    sc_awt_late_events: u32 = Int { min: 0, max: 255 }, "4", "events", "docs/blocks/snakecharmer/l2_awt.md",
-        "Late events of a window that move an inter-warp distance of a load PC farther; 0: only when they are most.";
+    sc_awt_move_events: u32 = Int { min: 0, max: 255 }, "4", "events", "docs/blocks/snakecharmer/l2_awt.md",
+        "Late (early) events of a window that are enough for a step farther (nearer); 0: they must be the most.";
     sc_generation_bits: u32 = Int { min: 1, max: 8 }, "2", "bits", "docs/blocks/snakecharmer/README.md",
         "Width of the number that tells the owners of an AWT entry apart.";
     sc_sgu_threshold: u32 = Int { min: 1, max: 6 }, "4", "points", "SnakeCharmer paper (A100: 4, V100: 5)",
@@ -360,7 +360,7 @@ keys! {
         "Entries of the prefetch register table, one idle register each.";
     sc_prt_replace: bool = Bool, "true", "switch", "docs/blocks/snakecharmer/prt.md",
         "A prefetch that finds the table full takes the place of the oldest unread entry that is old; otherwise old ones leave by themselves.";
-    sc_prt_age: u32 = Int { min: 0, max: 65_535 }, "512", "cycles", "docs/blocks/snakecharmer/prt.md",
+    sc_prt_age: u32 = Int { min: 0, max: 65_535 }, "1024", "cycles", "docs/blocks/snakecharmer/prt.md",
         "An unread entry is old after one to two times this, and only old ones leave; 0: all count as old.";
     sc_register_bits: u32 = Int { min: 1, max: 16 }, "11", "bits", "docs/blocks/snakecharmer/prt.md",
         "Width of the number of a physical register of one line.";

@@ -103,7 +103,7 @@ fn snakecharmer(settings: &Settings, c: &Config) -> Result<(), ConfigError> {
     most("sc_stride_bits", c.sc_stride_bits, 2, c.sc_train_bits, "at most sc_train_bits")?;
     let distance = c.sc_max_intra_warp.min(c.sc_max_inter_pc).min(c.sc_max_inter_warp);
     most("sc_reset_distance", c.sc_reset_distance, 1, distance, "at most each of sc_max_intra_warp, sc_max_inter_pc, sc_max_inter_warp")?;
-    most("sc_awt_late_events", c.sc_awt_late_events, 0, c.sc_awt_window, "at most sc_awt_window")?;
+    most("sc_awt_move_events", c.sc_awt_move_events, 0, c.sc_awt_window, "at most sc_awt_window")?;
     let entries = c.sc_prt_entries - 1;
     if entries >> c.sc_register_bits != 0 {
         let least = 32 - entries.leading_zeros();

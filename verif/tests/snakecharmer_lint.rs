@@ -45,10 +45,10 @@ fn full() -> bool {
 fn tables_of_one_two_and_odd_sizes() {
     silent(
         &(all_tables(1)
-            + "sc_max_intra_warp=1 sc_max_inter_pc=1 sc_max_inter_warp=1 sc_awt_window=1 sc_awt_samples=1 sc_awt_late_events=0 sc_zero_timer=1 sc_generation_bits=1 line_bytes=32 sc_register_bits=1"),
+            + "sc_max_intra_warp=1 sc_max_inter_pc=1 sc_max_inter_warp=1 sc_awt_window=1 sc_awt_samples=1 sc_awt_move_events=0 sc_zero_timer=1 sc_generation_bits=1 line_bytes=32 sc_register_bits=1"),
         "snakecharmer",
     );
-    silent(&(all_tables(2) + "sc_prt_age=2 line_bytes=64 sc_awt_window=2 sc_awt_late_events=1"), "snakecharmer");
+    silent(&(all_tables(2) + "sc_prt_age=2 line_bytes=64 sc_awt_window=2 sc_awt_move_events=1"), "snakecharmer");
     silent(&(all_tables(7) + "sc_prt_entries=13 sc_prt_age=100 sc_pc_bits=7 sc_awt_inherit=false sc_awt_doubling=false"), "snakecharmer");
 }
 

@@ -158,12 +158,35 @@ fn awt_moves_at_the_15th_event() {
 }
 
 #[test]
+fn awt_moves_with_4_events_of_a_window() {
+    // So many events of a class, then on-time ones up to the end of the window: with 4 the distance moves, in both tables.
+    for (setting, class, count, distance) in [
+        ("sc_awt_move_events=4", 2, 3, 3),
+        ("sc_awt_move_events=4", 2, 4, 4),
+        ("sc_awt_move_events=4", 1, 3, 3),
+        ("sc_awt_move_events=4", 1, 4, 2),
+        ("sc_awt_move_events=0", 2, 7, 3),
+        ("sc_awt_move_events=0", 2, 8, 4),
+    ] {
+        let mut steps = events(class, 15);
+        for step in &mut steps[1 + count..16] {
+            step.iter_mut().filter(|p| p.0 == "feedback_class_i").for_each(|p| p.1 = 0);
+        }
+        let of_l1 = ["lookup_warp_i", "best_warp_i", "lookup_global_i"];
+        let of_l2 = steps.iter().map(|s| s.iter().copied().filter(|p| !of_l1.contains(&p.0)).collect()).collect();
+        let l2 = run("l2_awt", &[setting, "sc_reset_distance=3"], of_l2, "best_distance_o");
+        let l1 = run("l1_awt", &[setting, "sc_awt_inherit=false", "sc_reset_distance=3", "sc_awt_samples=1"], steps, "best_distance_o");
+        assert_eq!((l2[16], l1[16]), (distance, distance), "{setting}: {count} events of class {class}");
+    }
+}
+
+#[test]
 fn awt_comes_into_use_at_the_31st_sample() {
     let hits = run("l1_awt", &[], events(0, 31), "best_hit_o");
     assert_eq!((hits[30], hits[31], hits[32]), (0, 0, 1), "30 samples: not yet; 31: in use");
     // 30 late events are two windows: the distance has moved by two, as the rules say.
     let distances = run("l1_awt", &["sc_awt_inherit=false", "sc_reset_distance=3"], events(2, 31), "best_distance_o");
-    let mut tracker = rules::Tracker::new(3, 8, 15, 1, false);
+    let mut tracker = rules::Tracker::new(3, 8, 15, 1, 4, false);
     (0..31).for_each(|_| {
         tracker.event(rules::Class::Late);
     });

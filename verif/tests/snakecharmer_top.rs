@@ -40,7 +40,7 @@ fn seeds(name: &str) {
     while cycles < goal {
         let shape = Shape::ALL[seed as usize % Shape::ALL.len()];
         let stream = || Stream::new(shape, 3 + (seed % 7) as usize, u64::MAX, seed).gap((seed % 5) as u32).zeros(60);
-        let (done, counters) = run(name, &c, seed, 5_000, &Profile::random(&c, seed), stream);
+        let (done, counters) = run(name, &c, seed, 3_000, &Profile::random(&c, seed), stream);
         cycles += done;
         counters.into_iter().for_each(|(n, v)| *sums.entry(n).or_insert(0) += v);
         seed += 1;

@@ -8,7 +8,7 @@ pub(super) fn module(c: &Context) -> Built {
     let mut m = c.clocked(
         "candidate_generator",
         "Turns a load and its pattern into candidates: per kind a few distances around the best one; inter-PC distances are walked hop by hop.",
-        "two cycles from an accepted trigger to its first candidate",
+        "two cycles from an accepted trigger to its first candidate; a trigger takes a cycle for each kind that is trained and one more, besides those of its candidates",
     );
     m.note("DEGREE", degree);
     let trigger_valid = m.input("trigger_valid_i", 1, "a trigger");
@@ -42,8 +42,8 @@ pub(super) fn module(c: &Context) -> Built {
     let pc_o = m.output("candidate_pc_o", c.pc, "load PC of the trigger");
 
     m.section("State");
-    let walk = m.fsm("walk", &["IDLE", "PICK", "EMIT"]);
-    let kind = m.reg("kind_q", 2).doc("kind in turn");
+    let walk = m.fsm("walk", &["PICK", "EMIT"]);
+    let kind = m.reg("kind_q", 2).reset(3).doc("kind in turn; 3: none is left");
     let warp = m.reg("warp_q", c.w).doc("warp of the trigger");
     let pattern = m.reg("pattern_q", c.p).doc("its pattern");
     let line = m.reg("line_q", c.t).doc("its line");
@@ -58,17 +58,24 @@ pub(super) fn module(c: &Context) -> Built {
     let j = j_reg.as_ref().map_or_else(|| Expr::zeros(1), Expr::from);
 
     m.section("What is read");
-    let (idle, pick, emit) = (walk.is("IDLE"), walk.is("PICK"), walk.is("EMIT"));
+    let (pick, emit) = (walk.is("PICK"), walk.is("EMIT"));
     let chain = m.wire("chain", kind.eq(1)).doc("inter-PC");
     m.assign(&read_pattern_o, (&emit & &chain).mux(&current, &pattern));
-    m.assign(&best_kind_o, &kind);
+    let do_intra = kind.is_zero() & intra_confidence.ne(0) & intra_stride.ne(0);
+    let do_intra = m.wire("do_intra", do_intra).doc("intra-warp is trained and still to be proposed");
+    let do_chain = m.wire("do_chain", kind.le(1) & link_confidence.ne(0)).doc("so is inter-PC");
+    let do_warp = kind.le(2) & warp_confidence.ne(0) & warp_stride.ne(0);
+    let do_warp = m.wire("do_warp", do_warp).doc("so is inter-warp");
+    let some = m.wire("some", &do_intra | &do_chain | &do_warp);
+    let first = m.wire("first", do_intra.mux(0u32, do_chain.mux(1u32, Expr::lit(2, 2)))).doc("kind to propose next");
+    m.assign(&best_kind_o, emit.mux(&kind, &first));
     m.assign(&best_warp_o, &warp);
     m.assign(&best_pc_o, &read_pc);
-    m.assign(&trigger_ready_o, &idle);
+    let take = m.wire("take", &pick & !&some).doc("nothing is left to propose");
+    m.assign(&trigger_ready_o, &take);
     let inter_warp = m.wire("inter_warp", kind.bit(1));
     let stride = m.wire("stride", chain.mux(&link_stride, inter_warp.mux(&warp_stride, &intra_stride)));
     let confidence = m.wire("confidence", chain.mux(&link_confidence, inter_warp.mux(&warp_confidence, &intra_confidence)));
-    let none = m.wire("none", confidence.is_zero() | (!&chain & stride.is_zero())).doc("nothing to propose of this kind");
 
     m.section("Distances: best, best + 1, best - 1, best + 2 ...");
     let wide = c.d + 5;
@@ -108,25 +115,21 @@ pub(super) fn module(c: &Context) -> Built {
     let last_hop = hops.ge(&top) | hop.ge(c.config.sc_max_inter_pc);
     let last_j = if degree == 1 { Expr::ones(1) } else { j.eq(degree - 1) };
     let last = m.wire("last", chain.mux(&broken | last_hop, last_j));
-    let take = m.wire("take", &idle & &trigger_valid);
-    let next_kind = m.wire("next_kind", (&pick & &none) | (&step & &last));
-    let start = m.wire("start", &pick & !&none);
+    let ends = m.wire("ends", &step & &last);
+    let start = m.wire("start", &pick & &some);
     let go_on = m.wire("go_on", &step & !&last);
     m.fsm_next(&walk, |t| {
-        t.state("IDLE", |s| {
-            s.goto_when(&take, "PICK");
-        });
         t.state("PICK", |s| {
-            s.goto_when(&next_kind & &inter_warp, "IDLE");
             s.goto_when(&start, "EMIT");
         });
         t.state("EMIT", |s| {
-            s.goto_when(&next_kind & &inter_warp, "IDLE");
-            s.goto_when(&next_kind, "PICK");
+            s.goto_when(&ends, "PICK");
         });
     });
-    kind.next_when(&take, 0u32);
-    kind.next_when(&next_kind & !&inter_warp, &kind + 1u32);
+    kind.next_when(&take, trigger_valid.mux(0u32, Expr::lit(2, 3)));
+    kind.next_when(&start, &first);
+    kind.next_when(&ends, &kind + 1u32);
+    let take = m.wire("taken", &take & &trigger_valid);
     for (r, value) in [(&warp, &trigger_warp), (&pattern, &trigger_pattern), (&line, &trigger_line), (&mask, &trigger_mask)] {
         r.next_when(&take, value);
     }

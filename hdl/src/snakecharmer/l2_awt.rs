@@ -77,17 +77,12 @@ pub(super) fn module(c: &Context) -> Built {
         Expr::zeros(2)
     };
     let limit = m.wire("limit", c.limit(&kind, c.d));
-    let mut farther = w.farther;
-    // Inter-warp distances are long: they also move when a fair part of the events is late, and in growing steps.
-    let inter_warp = kind.eq(2);
-    if kinds > 0 && c.config.sc_awt_late_events > 0 {
-        farther = farther | (&inter_warp & &w.full & &w.late_over_early & w.late.ge(c.config.sc_awt_late_events));
-    }
-    let farther = m.wire("farther", farther);
-    let nearer = m.wire("nearer", w.nearer);
+    let (farther, nearer) = (w.farther, w.nearer);
     let step = value_width(u64::from(c.config.sc_awt_step));
     let step = Expr::lit(step, c.config.sc_awt_step);
     let distance = if kinds > 0 && c.config.sc_awt_doubling {
+        // Inter-warp distances are long: they move in growing steps.
+        let inter_warp = kind.eq(2);
         let last = m.reg("last_q", n * 2).doc("direction of the last window: 0 none, 1 farther, 2 nearer");
         let shifts = m.reg("shifts_q", n * 3).doc("how often the step has doubled");
         let direction = m.wire("direction", Expr::concat_lsb_first([&farther, &nearer]));

@@ -25,7 +25,7 @@ pub(super) fn module(c: &Context) -> Built {
     let score = m.wire("score", confidence.zext(3) + near);
     let legal = m.wire("legal", distance.ne(0) & distance.le(c.max_of(&kind, c.d))).doc("kind 3 has no legal distance");
     m.assign(&score_o, &score);
-    let good = if c.config.sc_controller { score.ge(threshold) } else { confidence.eq(3) };
+    let good = if c.config.sc_controller { score.ge(threshold) } else { confidence.ne(0) };
     m.assign(&issue_o, legal & good);
     m.finish()
 }

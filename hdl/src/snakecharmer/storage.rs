@@ -80,7 +80,12 @@ pub fn storage(config: &Config) -> Storage {
         Frontend::Snake => {
             add("head_table", config.sc_warps, 1 + c.p + c.a, 0);
             let link = c.p + c.sb + 2;
-            add("tail_table", n, 1 + c.pc + 2 + c.w + c.a + 2 * (c.sb + 2) + link, ring(n) + index_width(config.sc_anchor_period));
+            add(
+                "tail_table",
+                n,
+                1 + c.pc + 2 + c.w + c.a + 2 * (c.sb + 2) + link,
+                ring(n) + index_width(config.sc_anchor_period) + 1 + c.p + c.w + c.a,
+            );
         }
         Frontend::Apogee => add("apogee", n, 1 + c.pc + c.w + c.a + 2 * (c.sb + 2), ring(n)),
         Frontend::External => {}
@@ -88,7 +93,7 @@ pub fn storage(config: &Config) -> Storage {
     if config.frontend != Frontend::External {
         let pointers = 2 * ring(config.sc_trigger_depth) + value_width(u64::from(config.sc_trigger_depth));
         add("trigger queue", config.sc_trigger_depth, trigger, pointers + 1 + c.w + c.pc + c.t + c.s);
-        let state = 2 + 2 + c.w + c.p + c.t + c.s + c.pc + c.d + ring(config.sc_degree) + c.p + c.t + c.d + 2;
+        let state = 1 + 2 + c.w + c.p + c.t + c.s + c.pc + c.d + ring(config.sc_degree) + c.p + c.t + c.d + 2;
         add("candidate_generator", 0, 0, state);
     }
     if config.sc_zero_filter {

@@ -73,14 +73,13 @@ pub(super) fn module(c: &Context) -> Built {
     let its_warp = m.wire("its_warp", anchor_warp.elem(&p, c.w));
     let same_warp = m.wire("same_warp", its_warp.eq(&warp));
     let moved = m.wire("moved", &line - anchor_line.elem(&p, c.a)).doc("lines from the anchor's last");
-    let trains = m.wire("trains", &valid & &hit & &has_anchor);
     let anchors = m.wire("anchors", &valid & (!&hit | !&has_anchor | &same_warp)).doc("the load becomes the anchor's last");
 
     m.section("Intra-warp");
     let get = |r: &Reg, i: &Expr, w: u32| r.elem(i, w);
     let s = sample(c, &moved);
     let (stride, confidence) = train(&get(&intra_stride, &p, c.sb), &get(&intra_confidence, &p, 2), &s);
-    let trains_intra = m.wire("trains_intra", &trains & &same_warp);
+    let trains_intra = m.wire("trains_intra", &valid & &hit & &has_anchor & &same_warp);
     let stride = m.wire("intra_stride_d", stride);
     let confidence = m.wire("intra_confidence_d", confidence);
     intra_stride.at(&p, c.sb).next_when(&miss, 0u32);
@@ -88,9 +87,18 @@ pub(super) fn module(c: &Context) -> Built {
     intra_stride.at(&p, c.sb).next_when(&trains_intra, stride);
     intra_confidence.at(&p, 2).next_when(&trains_intra, confidence);
 
-    m.section("Inter-warp: only warps at a distance of a power of two, so that a shift divides");
-    let after = m.wire("after", its_warp.lt(&warp));
-    let apart = m.wire("apart", after.mux(&warp - &its_warp, &its_warp - &warp));
+    m.section("Inter-warp: the load before, of another warp, at a distance of a power of two, so that a shift divides");
+    let last_valid = m.reg("last_valid_q", 1).doc("there was a load before");
+    let last_pattern = m.reg("last_pattern_q", c.p).doc("its pattern");
+    let last_warp = m.reg("last_warp_q", c.w).doc("its warp");
+    let last_line = m.reg("last_line_q", c.a).doc("its line");
+    last_valid.next_when(&valid, 1u32);
+    last_pattern.next_when(&valid, &p);
+    last_warp.next_when(&valid, &warp);
+    last_line.next_when(&valid, &line);
+    let after = m.wire("after", last_warp.lt(&warp));
+    let apart = m.wire("apart", after.mux(&warp - &last_warp, &last_warp - &warp));
+    let moved = m.wire("moved_across", &line - &last_line).doc("lines from the load before");
     let power = if c.w == 1 { apart.clone() } else { (&apart & (&apart - 1u32)).is_zero() & apart.reduce_or() };
     let power = m.wire("power", power);
     let shifted: Vec<Expr> = (0..c.w).map(|k| sign_extend(&moved.bits(k.min(c.a - 1), c.a - k.min(c.a - 1)), c.a)).collect();
@@ -101,7 +109,7 @@ pub(super) fn module(c: &Context) -> Built {
     let mut s = sample(c, &difference);
     s.fits = s.fits & exact;
     let (stride, confidence) = train(&get(&warp_stride, &p, c.sb), &get(&warp_confidence, &p, 2), &s);
-    let trains_warp = m.wire("trains_warp", &trains & !&same_warp & power);
+    let trains_warp = m.wire("trains_warp", &valid & &hit & &last_valid & last_pattern.eq(&p) & power);
     let stride = m.wire("warp_stride_d", stride);
     let confidence = m.wire("warp_confidence_d", confidence);
     warp_stride.at(&p, c.sb).next_when(&miss, 0u32);

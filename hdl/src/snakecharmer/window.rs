@@ -7,16 +7,12 @@ use crate::rtl::{Expr, ModuleBuilder, Reg, value_width};
 pub(super) struct Window {
     /// Counts on time, early, late, packed.
     pub counts: Expr,
-    /// The window ends here, mostly late.
+    /// The window ends here, with enough late events.
     pub farther: Expr,
-    /// The window ends here, mostly early.
+    /// The window ends here, with enough early events.
     pub nearer: Expr,
     /// The window ends here.
     pub full: Expr,
-    /// The late events of this window, when it ends.
-    pub late: Expr,
-    /// More late than early ones.
-    pub late_over_early: Expr,
 }
 
 /// Bits of one count.
@@ -37,15 +33,11 @@ pub(super) fn window(c: &Context, m: &mut ModuleBuilder, counts: &Reg, index: &E
     let (on_time, early, late) = (after(0, "on_time"), after(1, "early"), after(2, "late"));
     let full = m.wire("full", (&on_time + &early + &late).eq(c.config.sc_awt_window)).doc("the window ends");
     let kept = Expr::concat_lsb_first([on_time.trunc(cw), early.trunc(cw), late.trunc(cw)]);
-    let late_over_early = m.wire("late_over_early", late.gt(&early));
-    Window {
-        counts: full.mux(0u32, kept),
-        farther: &full & &late_over_early & late.gt(&on_time),
-        nearer: &full & early.gt(&late) & early.gt(&on_time),
-        full,
-        late,
-        late_over_early,
-    }
+    let enough = c.config.sc_awt_move_events;
+    let many = |events: &Expr| if enough > 0 { events.gt(&on_time) | events.ge(enough) } else { events.gt(&on_time) };
+    let farther = m.wire("farther", &full & late.gt(&early) & many(&late)).doc("a step away");
+    let nearer = m.wire("nearer", &full & early.gt(&late) & many(&early)).doc("a step back");
+    Window { counts: full.mux(0u32, kept), farther, nearer, full }
 }
 
 /// A distance after a step farther (at most `limit`) or nearer (at least 1). `step` is not 0.

@@ -42,10 +42,13 @@ pub struct Candidate {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    Idle,
+    /// Looks for a kind that is trained, from `kind` on; with none it takes a trigger.
     Pick,
     Emit,
 }
+
+/// No kind is left.
+const NONE: u64 = 3;
 
 /// The generator.
 #[derive(Debug, Clone)]
@@ -68,8 +71,8 @@ pub struct CandidateGenerator {
 impl CandidateGenerator {
     pub fn new(c: &Config) -> Self {
         Self {
-            state: State::Idle,
-            kind: 0,
+            state: State::Pick,
+            kind: NONE,
             trigger: Trigger::default(),
             pc: 0,
             best: 0,
@@ -84,9 +87,19 @@ impl CandidateGenerator {
         }
     }
 
-    /// A trigger is taken.
-    pub fn idle(&self) -> bool {
-        self.state == State::Idle
+    /// The kind at hand: in `Pick` the first trained one, [`NONE`] without.
+    fn at_hand(&self, read: &Read) -> u64 {
+        let trained = |kind: u64| match kind {
+            0 => read.intra.confidence > 0 && read.intra.stride != 0,
+            1 => read.link.confidence > 0,
+            _ => read.warp.confidence > 0 && read.warp.stride != 0,
+        };
+        if self.state == State::Emit { self.kind } else { (self.kind..NONE).find(|&k| trained(k)).unwrap_or(NONE) }
+    }
+
+    /// A trigger is taken; with what was read of the pattern.
+    pub fn ready(&self, read: &Read) -> bool {
+        self.state == State::Pick && self.at_hand(read) == NONE
     }
 
     /// The pattern it wants to read.
@@ -95,8 +108,8 @@ impl CandidateGenerator {
     }
 
     /// Kind and warp whose best distance it wants; the PC is that of the pattern read.
-    pub fn best_of(&self) -> (u64, u64) {
-        (self.kind, self.trigger.warp)
+    pub fn best_of(&self, read: &Read) -> (u64, u64) {
+        (self.at_hand(read).min(2), self.trigger.warp)
     }
 
     fn stride(&self, read: &Read) -> Stride {
@@ -147,31 +160,20 @@ impl CandidateGenerator {
     }
 
     fn next_kind(&mut self) {
-        if self.kind == 2 {
-            self.state = State::Idle;
-        } else {
-            self.kind += 1;
-            self.state = State::Pick;
-        }
+        (self.kind, self.state) = (self.kind + 1, State::Pick);
     }
 
     /// End of the cycle: the trigger offered, what was read, the best distance, whether the candidate was taken.
     pub fn clock(&mut self, trigger: Option<Trigger>, read: &Read, best: u64, taken: bool) {
         match self.state {
-            State::Idle => {
-                if let Some(trigger) = trigger {
-                    self.trigger = trigger;
-                    (self.kind, self.state) = (0, State::Pick);
-                }
-            }
             State::Pick => {
-                let stride = self.stride(read);
-                if stride.confidence == 0 || self.kind != 1 && stride.stride == 0 {
-                    self.next_kind();
-                } else {
+                self.kind = self.at_hand(read);
+                if self.kind != NONE {
                     (self.best, self.pc, self.j) = (best as i64, read.pc, 0);
                     (self.current, self.reached, self.hop, self.least) = (self.trigger.pattern, self.trigger.line, 1, 3);
                     self.state = State::Emit;
+                } else if let Some(trigger) = trigger {
+                    (self.trigger, self.kind) = (trigger, 0);
                 }
             }
             State::Emit => {
@@ -276,10 +278,10 @@ impl Block for CandidateGeneratorBlock {
     fn eval(&mut self, inputs: &Signals, outputs: &mut Signals) {
         let read = self.read(inputs);
         let candidate = self.generator.candidate(&read);
-        let (kind, warp) = self.generator.best_of();
+        let (kind, warp) = self.generator.best_of(&read);
         let c = candidate.unwrap_or_default();
         let values = [
-            (o::TRIGGER_READY, self.generator.idle().into()),
+            (o::TRIGGER_READY, self.generator.ready(&read).into()),
             (o::READ_PATTERN, self.generator.read_pattern()),
             (o::BEST_KIND, kind),
             (o::BEST_WARP, warp),

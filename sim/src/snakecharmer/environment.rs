@@ -121,6 +121,8 @@ struct Warp {
     ready: u64,
     /// Requests it waits for.
     waiting: usize,
+    /// Steps made.
+    made: u64,
     finished: bool,
 }
 
@@ -427,10 +429,14 @@ impl Environment {
             return;
         }
         let n = self.warps.len();
+        // Steps that all warps have finished, for streams with barriers.
+        let reached = |w: &Warp| if w.finished { u64::MAX } else { w.made - u64::from(w.waiting > 0 || w.step.is_none()) };
+        let common = if self.stream.barrier() { self.warps.iter().map(reached).min().unwrap_or(0) } else { u64::MAX };
         for k in 0..n {
             let warp = (self.turn + k) % n;
             let w = &self.warps[warp];
-            let Some(step) = w.step.filter(|_| w.waiting == 0 && w.ready <= self.now && !self.stopped) else { continue };
+            let free = w.waiting == 0 && w.ready <= self.now && w.made <= common && !self.stopped;
+            let Some(step) = w.step.filter(|_| free) else { continue };
             // What was stored to while it was on its way must not serve a later load.
             if self.memory.flights().any(|f| f.line == step.line && f.stale & step.sectors != 0) {
                 continue;
@@ -546,6 +552,7 @@ impl Environment {
             self.issue(offer.line, (offer.mask & !x.have) as u32, offer.pattern, offer.entry, offer.handle);
         }
         if let Some((warp, step)) = self.driven.take() {
+            self.warps[warp].made += 1;
             if step.kind == Kind::Load {
                 self.asked = Some((warp, step, self.memory.versions(step.line)));
                 self.warps[warp].step = None;

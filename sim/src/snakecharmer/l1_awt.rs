@@ -27,17 +27,55 @@ pub struct Event {
     pub generation: u64,
 }
 
+/// Where the distance of an entry goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Nowhere.
+    #[default]
+    None,
+    /// Away.
+    Farther,
+    /// Back.
+    Nearer,
+}
+
+/// What ends a window and what moves a distance.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// Events of a window.
+    window: u64,
+    /// Late or early ones that are enough; 0: they must be the most.
+    enough: u64,
+}
+
+impl Rule {
+    pub fn new(c: &Config) -> Self {
+        Self { window: c.sc_awt_window.into(), enough: c.sc_awt_move_events.into() }
+    }
+}
+
 /// Events of a window by class: on time, early, late.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Window([u64; 3]);
 
 impl Window {
-    /// One more event. At the end of a window, its counts, and the window starts again.
-    pub fn count(&mut self, class: u64, window: u64) -> Option<[u64; 3]> {
+    /// One more event. At the end of a window, where the distance goes, and the window starts again.
+    pub fn count(&mut self, class: u64, rule: Rule) -> Option<Direction> {
         if let Some(n) = self.0.get_mut(class as usize) {
             *n += 1;
         }
-        (self.0.iter().sum::<u64>() == window).then(|| std::mem::take(&mut self.0))
+        if self.0.iter().sum::<u64>() != rule.window {
+            return None;
+        }
+        let [on_time, early, late] = std::mem::take(&mut self.0);
+        let many = |events: u64| events > on_time || rule.enough > 0 && events >= rule.enough;
+        Some(if late > early && many(late) {
+            Direction::Farther
+        } else if early > late && many(early) {
+            Direction::Nearer
+        } else {
+            Direction::None
+        })
     }
 }
 
@@ -62,7 +100,7 @@ pub struct L1Awt {
     inherit: bool,
     reset: u64,
     step: u64,
-    window: u64,
+    rule: Rule,
     samples: u64,
 }
 
@@ -77,7 +115,7 @@ impl L1Awt {
             inherit: c.sc_awt_inherit,
             reset: c.sc_reset_distance.into(),
             step: c.sc_awt_step.into(),
-            window: c.sc_awt_window.into(),
+            rule: Rule::new(c),
             samples: c.sc_awt_samples.into(),
         }
     }
@@ -140,19 +178,17 @@ impl L1Awt {
         }
         let Some(event) = event.filter(|e| taken != Some(e.index as usize)) else { return };
         let limit = self.limit(self.entries[event.index as usize].context.kind);
-        let (window, samples, step, inherit) = (self.window, self.samples, self.step, self.inherit);
+        let (rule, samples, step, inherit) = (self.rule, self.samples, self.step, self.inherit);
         let e = &mut self.entries[event.index as usize];
         if !e.valid || e.generation != event.generation {
             return;
         }
         let comes_into_use = e.samples + 1 == samples;
         e.samples = (e.samples + 1).min(samples);
-        if let Some([on_time, early, late]) = e.window.count(event.class, window) {
-            if late > early && late > on_time {
-                e.distance = (e.distance + step).min(limit);
-            } else if early > late && early > on_time {
-                e.distance = e.distance.saturating_sub(step).max(1);
-            }
+        match e.window.count(event.class, rule) {
+            Some(Direction::Farther) => e.distance = (e.distance + step).min(limit),
+            Some(Direction::Nearer) => e.distance = e.distance.saturating_sub(step).max(1),
+            Some(Direction::None) | None => {}
         }
         if inherit
             && comes_into_use

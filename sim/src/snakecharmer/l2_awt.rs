@@ -1,18 +1,10 @@
 //! Best distances by load PC.
 
-use super::l1_awt::{Event, Window};
+use super::l1_awt::{Direction, Event, Rule, Window};
 use super::sizes::{Limits, Sizes, ones};
 use crate::block::{Block, Port, Signals};
 use crate::c2p::signal::ports;
 use l1forge_config::Config;
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Direction {
-    #[default]
-    None,
-    Farther,
-    Nearer,
-}
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
@@ -35,10 +27,9 @@ pub struct L2Awt {
     limits: Limits,
     per_kind: bool,
     doubling: bool,
-    late_events: u64,
     reset: u64,
     step: u64,
-    window: u64,
+    rule: Rule,
 }
 
 impl L2Awt {
@@ -50,10 +41,9 @@ impl L2Awt {
             limits: Limits::new(c),
             per_kind: c.sc_awt_per_kind,
             doubling: c.sc_awt_doubling,
-            late_events: c.sc_awt_late_events.into(),
             reset: c.sc_reset_distance.into(),
             step: c.sc_awt_step.into(),
-            window: c.sc_awt_window.into(),
+            rule: Rule::new(c),
         }
     }
 
@@ -102,18 +92,9 @@ impl L2Awt {
 
     fn count(&mut self, event: Event) {
         let e = &mut self.entries[event.index as usize];
-        let Some([on_time, early, late]) = e.window.count(event.class, self.window) else { return };
-        let warps = e.kind == 2 && self.per_kind;
-        let many = warps && self.late_events > 0 && late > early && late >= self.late_events;
-        let direction = if late > early && late > on_time || many {
-            Direction::Farther
-        } else if early > late && early > on_time {
-            Direction::Nearer
-        } else {
-            Direction::None
-        };
+        let Some(direction) = e.window.count(event.class, self.rule) else { return };
         let mut step = self.step;
-        if warps && self.doubling {
+        if e.kind == 2 && self.per_kind && self.doubling {
             let again = direction != Direction::None && direction == e.last;
             e.shift = if again { (e.shift + 1).min(4) } else { 0 };
             e.last = direction;

@@ -208,7 +208,7 @@ impl Oracle {
         let score = if self.controller {
             rules::issues(c.confidence as u32, c.distance as u32, d.best as u32, self.threshold)
         } else {
-            c.confidence == 3
+            c.confidence > 0
         };
         let must = score && (1..=max).contains(&c.distance);
         if d.issue != must {

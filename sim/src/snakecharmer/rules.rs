@@ -52,11 +52,12 @@ pub enum Move {
     Nearer,
 }
 
-/// The move at the end of a window with so many events of each class.
-pub fn verdict(on_time: u32, early: u32, late: u32) -> Move {
-    if late > early && late > on_time {
+/// The move at the end of a window with so many events of each class: `enough` late or early ones suffice, with 0 they must be the most.
+pub fn verdict(on_time: u32, early: u32, late: u32, enough: u32) -> Move {
+    let least = if enough == 0 { on_time + 1 } else { enough.min(on_time + 1) };
+    if late > early && late >= least {
         Move::Farther
-    } else if early > late && early > on_time {
+    } else if early > late && early >= least {
         Move::Nearer
     } else {
         Move::Keep
@@ -74,15 +75,16 @@ pub struct Tracker {
     max: u32,
     window: u32,
     step: u32,
+    enough: u32,
     doubling: bool,
     streak: Option<(Move, u32)>,
 }
 
 impl Tracker {
-    /// An entry that starts at distance `value`, for windows of `window` events and moves of `step` within 1..=`max`. With `doubling`
-    /// the step doubles with every further move in the same direction.
-    pub fn new(value: u32, max: u32, window: u32, step: u32, doubling: bool) -> Self {
-        Self { value, samples: 0, counts: [0; 3], max, window, step, doubling, streak: None }
+    /// An entry that starts at distance `value`, for windows of `window` events and moves of `step` within 1..=`max`, for which
+    /// `enough` events of a class suffice. With `doubling` the step doubles with every further move in the same direction.
+    pub fn new(value: u32, max: u32, window: u32, step: u32, enough: u32, doubling: bool) -> Self {
+        Self { value, samples: 0, counts: [0; 3], max, window, step, enough, doubling, streak: None }
     }
 
     /// One event. Returns the move when it ended a window.
@@ -93,7 +95,7 @@ impl Tracker {
             return None;
         }
         let [on_time, early, late] = std::mem::take(&mut self.counts);
-        let way = verdict(on_time, early, late);
+        let way = verdict(on_time, early, late, self.enough);
         let step = match self.streak {
             Some((last, step)) if self.doubling && last == way => (2 * step).min(self.max),
             _ => self.step,
@@ -207,21 +209,29 @@ mod tests {
 
     #[test]
     fn windows_of_15() {
-        let mut t = Tracker::new(4, 8, 15, 1, false);
+        let mut t = Tracker::new(4, 8, 15, 1, 0, false);
         for _ in 0..14 {
             assert_eq!(t.event(Class::Late), None);
         }
         assert_eq!((t.event(Class::Late), t.value, t.samples), (Some(Move::Farther), 5, 15));
         // A tie keeps.
         assert_eq!(
-            [verdict(7, 1, 7), verdict(5, 5, 5), verdict(0, 8, 7), verdict(7, 8, 0)].map(|m| m == Move::Keep),
-            [true, true, false, false]
+            [
+                verdict(7, 1, 7, 0),
+                verdict(5, 5, 5, 4),
+                verdict(0, 8, 7, 4),
+                verdict(7, 8, 0, 0),
+                verdict(12, 0, 3, 4),
+                verdict(11, 4, 0, 4)
+            ]
+            .map(|m| m == Move::Keep),
+            [true, true, false, false, true, false]
         );
     }
 
     #[test]
     fn steps_double_in_one_direction() {
-        let mut t = Tracker::new(1, 63, 1, 1, true);
+        let mut t = Tracker::new(1, 63, 1, 1, 0, true);
         let values: Vec<u32> = [Class::Late, Class::Late, Class::Late, Class::Early, Class::Late, Class::OnTime, Class::Late]
             .map(|c| {
                 t.event(c);

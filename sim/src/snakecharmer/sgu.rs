@@ -34,7 +34,7 @@ impl Sgu {
     /// The candidate may be issued.
     pub fn issue(&self, kind: u64, distance: u64, confidence: u64, best: u64) -> bool {
         let legal = kind < 3 && distance > 0 && distance <= self.limits.of(kind);
-        legal && if self.controller { Self::score(distance, confidence, best) >= self.threshold } else { confidence == 3 }
+        legal && if self.controller { Self::score(distance, confidence, best) >= self.threshold } else { confidence > 0 }
     }
 }
 

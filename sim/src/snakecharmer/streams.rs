@@ -45,38 +45,63 @@ pub enum Shape {
     Intra,
     /// A grid-stride loop: neighbouring warps load neighbouring lines, all warps go on by the number of warps.
     Inter,
+    /// As [`Shape::Inter`], but in every step the lines are given out from another warp on, as a swizzled mapping does: the lines of one warp
+    /// are at no constant distance from each other, those of neighbours are. A barrier in every step; the work between them varies.
+    Swizzled,
     /// A five-point stencil in a loop: each warp has a row, three lines per step, of three PCs, and one store.
     Stencil,
     /// A walk over records linked by constant offsets: four PCs, each at another offset from the last, over and over.
     Chain,
-    /// Loads of places that depend on nothing: what pointers do.
+    /// A walk over a linked list in an arena: half of the nodes follow their predecessor at the same distance, the others are anywhere.
     Pointer,
-    /// As [`Shape::Intra`], on an array in which long stretches are all zero, as in sparse data.
+    /// Loads of places that depend on nothing.
+    Random,
+    /// Every warp walks its part of feature maps, all warps the same map at the same time; maps are all zero or not, as after a ReLU.
     Zeros,
+    /// As [`Shape::Intra`], on arrays with stretches of zeros, in which each warp is at another time.
+    Sparse,
     /// Half of the loads strided, half at random.
     Mixed,
 }
 
 impl Shape {
     /// All, in the order of the tables.
-    pub const ALL: [Self; 7] = [Self::Intra, Self::Inter, Self::Stencil, Self::Chain, Self::Pointer, Self::Zeros, Self::Mixed];
+    pub const ALL: [Self; 10] = [
+        Self::Intra,
+        Self::Inter,
+        Self::Swizzled,
+        Self::Stencil,
+        Self::Chain,
+        Self::Pointer,
+        Self::Random,
+        Self::Zeros,
+        Self::Sparse,
+        Self::Mixed,
+    ];
 
     /// Name in tables and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Intra => "intra",
             Self::Inter => "inter",
+            Self::Swizzled => "swizzled",
             Self::Stencil => "stencil",
             Self::Chain => "chain",
             Self::Pointer => "pointer",
+            Self::Random => "random",
             Self::Zeros => "zeros",
+            Self::Sparse => "sparse",
             Self::Mixed => "mixed",
         }
     }
 }
 
-/// Lines of a stretch that is zero or not as a whole, see [`Shape::Zeros`].
+/// Lines of a stretch that is zero or not as a whole, see [`Shape::Sparse`]; those of a map that one warp loads, see [`Shape::Zeros`].
 const STRETCH: u64 = 96;
+
+/// Lines from one warp's part of a map to the next, and from map to map, see [`Shape::Zeros`].
+const PART: u64 = 1 << 10;
+const MAP: u64 = 1 << 17;
 
 enum Source {
     Shape(Shape),
@@ -91,6 +116,8 @@ pub struct Stream {
     /// Demands each warp makes.
     length: u64,
     made: Vec<u64>,
+    /// Where each warp's walk is, see [`Shape::Pointer`].
+    node: Vec<u64>,
     seed: u64,
     gap: u32,
     /// Random zero sectors per 256, for shapes without stretches of zeros.
@@ -100,12 +127,17 @@ pub struct Stream {
 impl Stream {
     /// A stream of `warps` warps with `length` demands each.
     pub fn new(shape: Shape, warps: usize, length: u64, seed: u64) -> Self {
-        Self { source: Source::Shape(shape), warps, length, made: vec![0; warps], seed, gap: 20, zeros: 0 }
+        Self { warps, length, made: vec![0; warps], seed, gap: GAP, ..Self::of(Source::Shape(shape), warps) }
+    }
+
+    fn of(source: Source, warps: usize) -> Self {
+        Self { source, warps, length: u64::MAX, made: vec![0; warps], node: vec![0; warps], seed: 0, gap: 0, zeros: 0 }
     }
 
     /// Each warp makes the demands of its list.
     pub fn listed(lists: Vec<VecDeque<Step>>) -> Self {
-        Self { warps: lists.len(), length: u64::MAX, made: vec![0; lists.len()], source: Source::Listed(lists), seed: 0, gap: 0, zeros: 0 }
+        let warps = lists.len();
+        Self::of(Source::Listed(lists), warps)
     }
 
     /// The demands that one SM of several makes in a trace or workload; thread blocks that are done make place for the next. At most
@@ -165,6 +197,11 @@ impl Stream {
         self.warps
     }
 
+    /// No warp begins a step before all have finished the one before.
+    pub fn barrier(&self) -> bool {
+        matches!(self.source, Source::Shape(Shape::Swizzled))
+    }
+
     /// Demands made so far, by all warps.
     pub fn made(&self) -> u64 {
         self.made.iter().sum()
@@ -176,33 +213,57 @@ impl Stream {
         let step = match &mut self.source {
             Source::Listed(lists) => lists[warp].pop_front()?,
             Source::Shape(_) if n >= self.length => return None,
+            Source::Shape(Shape::Pointer) => self.follow(warp, n),
             Source::Shape(shape) => place(*shape, self.warps as u64, warp as u64, n, self.seed, self.gap),
         };
         self.made[warp] += 1;
         Some(step)
     }
 
+    /// The next node of a warp's list.
+    fn follow(&mut self, warp: usize, n: u64) -> Step {
+        let random = mix(self.seed ^ (warp as u64) << 40 ^ n ^ 0x9013);
+        let node = &mut self.node[warp];
+        *node = if n > 0 && random.is_multiple_of(2) { *node + 3 } else { (random >> 8) % 1_000_000 };
+        Step { pc: 0x51, line: base(self.seed) + *node, sectors: 15, kind: Kind::Load, gap: self.gap }
+    }
+
     /// Bits of the sectors of a line that are all zero, sector 0 in bit 0.
     pub fn zero_sectors(&self, line: u64) -> u32 {
-        if let Source::Shape(Shape::Zeros) = self.source {
-            // Stretches of zeros, with some data among them, and the other way round.
-            let stretch = mix(self.seed ^ (line / STRETCH) ^ 0x2e05).is_multiple_of(2);
-            let odd = mix(self.seed ^ line ^ 0x0dd).is_multiple_of(16);
-            return if stretch != odd { 15 } else { 0 };
-        }
-        (0..4).fold(0, |mask, s| mask | u32::from(mix(self.seed ^ (line * 4 + s) ^ 0x5ec7) % 256 < self.zeros) << s)
+        let stretch = match self.source {
+            Source::Shape(Shape::Zeros) => line.wrapping_sub(base(self.seed)) / MAP,
+            Source::Shape(Shape::Sparse) => line / STRETCH,
+            _ => return (0..4).fold(0, |mask, s| mask | u32::from(mix(self.seed ^ (line * 4 + s) ^ 0x5ec7) % 256 < self.zeros) << s),
+        };
+        // Stretches of zeros, with some data among them, and the other way round.
+        let zero = mix(self.seed ^ stretch ^ 0x2e05).is_multiple_of(2);
+        let odd = mix(self.seed ^ line ^ 0x0dd).is_multiple_of(16);
+        if zero != odd { 15 } else { 0 }
     }
+}
+
+/// Cycles between the loads of a loop: about 20 instructions, each dependent on the last, at the 4 cycles from one to the next of an A100.
+pub const GAP: u32 = 80;
+
+fn base(seed: u64) -> u64 {
+    0x10_0000 + (mix(seed) & 0xff) * 0x1000
 }
 
 /// Demand number `n` of a warp.
 fn place(shape: Shape, warps: u64, warp: u64, n: u64, seed: u64, gap: u32) -> Step {
-    let base = 0x10_0000 + (mix(seed) & 0xff) * 0x1000;
+    let base = base(seed);
     // Distances between arrays that are no power of two, so that the sets of a cache are used evenly.
     let array = |a: u64| base + a * 100_003;
     let load = |pc: u64, line: u64| Step { pc, line, sectors: 15, kind: Kind::Load, gap };
     match shape {
         Shape::Intra => load(0x11, array(warp) + n * 3),
-        Shape::Zeros => load(0x12, array(warp) + n),
+        Shape::Sparse => load(0x12, array(warp) + n),
+        Shape::Zeros => load(0x13, base + n / STRETCH * MAP + warp * PART + n % STRETCH),
+        Shape::Swizzled => Step {
+            // From a half to one and a half of the usual work.
+            gap: gap / 2 + (mix(seed ^ warp << 40 ^ n) % (u64::from(gap) + 1)) as u32,
+            ..load(0x22, base + (n * warps + (warp + mix(seed ^ n)) % warps) * 2)
+        },
         Shape::Inter => load(0x21, base + (n * warps + warp) * 2),
         Shape::Stencil => {
             let (row, column) = (warp, n / 4);
@@ -218,7 +279,8 @@ fn place(shape: Shape, warps: u64, warp: u64, n: u64, seed: u64, gap: u32) -> St
             let (record, hop) = (n / 4, n % 4);
             load(0x41 + hop, array(warp) + record * 29 + [0, 5, 7, 18][hop as usize])
         }
-        Shape::Pointer => load(0x51 + n % 3, base + mix(seed ^ warp << 40 ^ n) % 200_000),
+        Shape::Random => load(0x52 + n % 3, base + mix(seed ^ warp << 40 ^ n) % 200_000),
+        Shape::Pointer => unreachable!("it depends on the node before"),
         Shape::Mixed if n.is_multiple_of(2) => load(0x61, array(warp) + n * 2),
         Shape::Mixed => load(0x62, base + 5_000_000 + mix(seed ^ warp << 40 ^ n) % 100_000),
     }
@@ -252,7 +314,7 @@ mod tests {
 
     #[test]
     fn zeros_come_in_stretches() {
-        let s = Stream::new(Shape::Zeros, 1, 1, 3);
+        let s = Stream::new(Shape::Sparse, 1, 1, 3);
         let lines: Vec<bool> = (0..20_000).map(|l| s.zero_sectors(l) == 15).collect();
         let zero = lines.iter().filter(|z| **z).count();
         let changes = lines.windows(2).filter(|w| w[0] != w[1]).count();

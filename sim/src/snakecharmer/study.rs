@@ -62,17 +62,19 @@ pub fn ablations() -> Vec<Scheme> {
                 "sc_awt_per_kind=false",
                 "sc_awt_inter_warp_local=true",
                 "sc_awt_doubling=false",
-                "sc_awt_late_events=0",
+                "sc_awt_move_events=0",
             ],
         ),
         all("no inheriting", &["sc_awt_inherit=false"]),
         all("one entry for all kinds", &["sc_awt_per_kind=false"]),
         all("inter-warp local", &["sc_awt_inter_warp_local=true"]),
         all("no doubling", &["sc_awt_doubling=false"]),
-        all("late only when most", &["sc_awt_late_events=0"]),
+        all("late or early must be most", &["sc_awt_move_events=0"]),
         all("degree 1", &["sc_degree=1"]),
-        all("degree 2", &["sc_degree=2"]),
+        all("degree 4", &["sc_degree=4"]),
         all("degree 8", &["sc_degree=8"]),
+        all("PRT: old after 512", &["sc_prt_age=512"]),
+        all("PRT: old after 4096", &["sc_prt_age=4096"]),
         all("PRT: any unread makes place", &["sc_prt_age=0"]),
         all("PRT: old ones leave by themselves", &["sc_prt_replace=false"]),
         all("PRT: unread ones stay", &["sc_prt_replace=false", "sc_prt_age=0"]),
@@ -97,6 +99,8 @@ pub struct Load {
     pub seed: u64,
     /// Lines of 1000 whose prefetches are wrong.
     pub astray: u64,
+    /// Cycles of computation before each load of a loop, see [`Stream::gap`].
+    pub gap: u32,
 }
 
 /// What a run gave.
@@ -144,11 +148,15 @@ impl Row {
         parts.map(|p| share(p, parts.iter().sum()))
     }
 
-    /// The same for one kind of prefetches; `None` when nobody asked for any.
-    pub fn timeliness_of(&self, kind: usize) -> Option<f64> {
+    /// Sectors prefetched by one kind of pattern that somebody asked for.
+    pub fn asked(&self, kind: usize) -> u64 {
         let a = &self.activity;
-        let all = a.on_time[kind] + a.early[kind] + a.late[kind];
-        (all > 0).then(|| share(a.on_time[kind], all))
+        a.on_time[kind] + a.early[kind] + a.late[kind]
+    }
+
+    /// Of these, those on time; `None` when nobody asked for any.
+    pub fn timeliness_of(&self, kind: usize) -> Option<f64> {
+        (self.asked(kind) > 0).then(|| share(self.activity.on_time[kind], self.asked(kind)))
     }
 
     /// Of the candidates with data, those that the zero filter stopped; of those all zero, those it let pass.
@@ -185,7 +193,7 @@ pub fn configuration(base: &Settings, scheme: &Scheme) -> Result<Config, ConfigE
 /// A setting is illegal.
 pub fn run(base: &Settings, scheme: &Scheme, load: Load) -> Result<Row, ConfigError> {
     let c = configuration(base, scheme)?;
-    let stream = Stream::new(load.shape, load.warps, load.demands / load.warps as u64, load.seed);
+    let stream = Stream::new(load.shape, load.warps, load.demands / load.warps as u64, load.seed).gap(load.gap);
     Ok(run_stream(&c, scheme, load, stream))
 }
 
@@ -220,7 +228,7 @@ mod tests {
     fn row(name: &str, shape: Shape, astray: u64) -> Row {
         let base = Settings::preset("paper").unwrap();
         let scheme = schemes().into_iter().find(|s| s.name == name).unwrap();
-        run(&base, &scheme, Load { shape, warps: 8, demands: 1_600, latency: 200, seed: 1, astray }).unwrap()
+        run(&base, &scheme, Load { shape, warps: 8, demands: 1_600, latency: 200, seed: 1, astray, gap: 20 }).unwrap()
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub struct Read {
 struct Entry {
     valid: bool,
     read: Read,
-    /// Warp and line that strides are measured from.
+    /// Warp and line that intra-warp strides are measured from.
     anchor: Option<(u64, u64)>,
     seen: bool,
 }
@@ -75,6 +75,8 @@ struct Entry {
 #[derive(Debug, Clone)]
 pub struct TailTable {
     entries: Vec<Entry>,
+    /// Pattern, warp and line of the last load of all, which inter-warp strides are measured from.
+    last: Option<(usize, u64, u64)>,
     next: usize,
     tick: u64,
     period: u64,
@@ -86,6 +88,7 @@ impl TailTable {
     pub fn new(c: &Config) -> Self {
         Self {
             entries: vec![Entry::default(); c.sc_patterns as usize],
+            last: None,
             next: 0,
             tick: 0,
             period: c.sc_anchor_period.into(),
@@ -119,11 +122,13 @@ impl TailTable {
                     if self.train(p, load) {
                         anchored = Some(p);
                     }
+                    self.neighbours(p, load);
                     if let Some(previous) = previous {
                         self.link(p, load, previous);
                     }
                 }
             }
+            self.last = Some((self.pattern(load.pc).0 as usize, load.warp, load.line));
         }
         if self.tick == self.period - 1 {
             for e in &mut self.entries {
@@ -153,26 +158,33 @@ impl TailTable {
         p
     }
 
-    /// Strides of one PC. Returns whether the load becomes the anchor.
+    /// Stride of one warp. Returns whether the load becomes the anchor.
     fn train(&mut self, p: usize, load: Load) -> bool {
         let (a, sb) = (self.a, self.sb);
         let entry = &mut self.entries[p];
         let Some((warp, line)) = entry.anchor else { return true };
-        let difference = load.line.wrapping_sub(line) & ones(a);
-        if warp == load.warp {
-            let d = signed(difference, a);
-            entry.read.intra.train(d, fits(d, sb));
-            return true;
+        if warp != load.warp {
+            return false;
         }
+        let d = signed(load.line.wrapping_sub(line) & ones(a), a);
+        entry.read.intra.train(d, fits(d, sb));
+        true
+    }
+
+    /// Stride from warp to warp, when the load before was one of the same pattern by another.
+    fn neighbours(&mut self, p: usize, load: Load) {
+        let (a, sb) = (self.a, self.sb);
+        let Some((pattern, warp, line)) = self.last else { return };
         let n = warp.abs_diff(load.warp);
-        if n.is_power_of_two() {
-            let k = n.trailing_zeros();
-            let q = signed(difference, a) >> k;
-            let d = if load.warp > warp { q } else { signed(q.wrapping_neg() as u64 & ones(a), a) };
-            let whole = difference & ones(k.min(a)) == 0;
-            entry.read.warp.train(d, whole && fits(d, sb));
+        if pattern != p || !n.is_power_of_two() {
+            return;
         }
-        false
+        let difference = load.line.wrapping_sub(line) & ones(a);
+        let k = n.trailing_zeros();
+        let q = signed(difference, a) >> k;
+        let d = if load.warp > warp { q } else { signed(q.wrapping_neg() as u64 & ones(a), a) };
+        let whole = difference & ones(k.min(a)) == 0;
+        self.entries[p].read.warp.train(d, whole && fits(d, sb));
     }
 
     /// The link from the warp's last load.

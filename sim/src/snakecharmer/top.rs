@@ -261,7 +261,7 @@ impl SnakeCharmer {
         let best_of = if external {
             Context { kind: x.best.0, warp: x.best.1, pc: x.best.2 }
         } else {
-            let (kind, warp) = self.generator.best_of();
+            let (kind, warp) = self.generator.best_of(&read);
             Context { kind, warp, pc: read.pc }
         };
         let best = self.best_distance(best_of);
@@ -387,9 +387,9 @@ impl SnakeCharmer {
         }
         let room = self.triggers.len() < self.trigger_depth;
         let trigger = self.triggers.front().copied();
-        let idle = self.generator.idle();
+        let ready = self.generator.ready(&c.read);
         self.generator.clock(trigger, &c.read, c.best, c.taken);
-        if idle && trigger.is_some() {
+        if ready && trigger.is_some() {
             self.triggers.pop_front();
         }
         match (load, found) {
