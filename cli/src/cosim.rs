@@ -1,22 +1,23 @@
 //! `l1forge cosim`: the generated design in lockstep with its golden model.
 
+mod c2p;
+mod prefetch;
+
 use crate::common::{ConfigArgs, print_json, spinner};
 use crate::failure::CheckFailed;
 use crate::trace::workload_parameters;
 use anyhow::{Context, bail};
 use l1forge_config::Config;
-use l1forge_sim::c2p::accesses::{Accesses, Events, Failure};
-use l1forge_sim::c2p::environment::{Profile, Source, random};
+use l1forge_sim::c2p::accesses::Events;
 use l1forge_sim::trace::{TraceOptions, TraceReader};
 use l1forge_sim::workload::Workload;
 use l1forge_verif::block::{BlockModel, design, golden_block, reset_of};
 use l1forge_verif::build::{Builder, Stage};
 use l1forge_verif::code_coverage::{CodeCoverage, PointKind};
 use l1forge_verif::icarus::Icarus;
-use l1forge_verif::lockstep::{Outcome, Session, SessionError};
+use l1forge_verif::lockstep::{Session, SessionError};
 use l1forge_verif::record::Recorder;
 use l1forge_verif::tools::Toolbox;
-use l1forge_verif::top::{self, End, TopBench};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -26,10 +27,11 @@ pub struct Args {
     /// Block to simulate, the whole C2P-Cache when not given.
     #[arg(long, value_name = "NAME", default_value = "c2p_cache")]
     block: String,
-    /// Accel-Sim trace that the SMs run: a trace file, a list, or a folder.
+    /// Accel-Sim trace that the SMs run (snakecharmer: one SM of them): a trace file, a list, or a folder.
     #[arg(long, value_name = "PATH", conflicts_with = "workload")]
     trace: Option<PathBuf>,
-    /// Built-in workload that the SMs run. Without trace and workload: random accesses and random stalls.
+    /// Built-in workload that the SMs run; snakecharmer: one SM of them, or a stream of the study. Without trace and workload: random
+    /// accesses and random stalls.
     #[arg(long, value_name = "NAME")]
     workload: Option<String>,
     /// Factor on the amount of work of a workload.
@@ -41,7 +43,8 @@ pub struct Args {
     /// Seed of everything random.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Stop after so many misses (blocks: cycles). Default: 2000 for random accesses, 20000 cycles for a block, otherwise to the end.
+    /// Stop after so many misses (snakecharmer: loads, other blocks: cycles). Default: 2000 for random accesses, 20000 cycles for a
+    /// block, otherwise to the end.
     #[arg(long, value_name = "T")]
     transactions: Option<u64>,
     /// Simulator. Icarus replays the run of the model and compares every output.
@@ -65,8 +68,13 @@ struct Run {
     rtl_counters: Value,
     balanced: bool,
     kernels: Value,
+    /// What became of what, where that is more than the counters say: an equation and its terms.
+    balance: Option<(String, Value)>,
     coverage: Option<CodeCoverage>,
 }
+
+/// Blocks that have an environment of their own.
+const TOPS: [&str; 2] = ["c2p_cache", "snakecharmer"];
 
 /// Runs and reports; a mismatch or a broken rule is a failed check.
 pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
@@ -74,11 +82,15 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     if args.transactions == Some(0) {
         bail!("--transactions = 0: legal: 1 or more");
     }
-    if args.block != "c2p_cache" && (args.trace.is_some() || args.workload.is_some() || args.stalls.is_some()) {
-        bail!("--block {}: --trace, --workload and --stalls are for c2p_cache", args.block);
+    if !TOPS.contains(&args.block.as_str()) && (args.trace.is_some() || args.workload.is_some() || args.stalls.is_some()) {
+        bail!("--block {}: --trace, --workload and --stalls are for {}", args.block, TOPS.join(" and "));
     }
     let design = design(&config, &args.block, 0)?.coverage(args.coverage);
-    open(args, &config)?; // bad input shows before anything is built
+    // Bad input shows before anything is built.
+    let stream = match args.block.as_str() {
+        "snakecharmer" => Some(prefetch::stream(args, &config)?),
+        _ => events(args, &config).map(|_| None)?,
+    };
     let bar = spinner("");
     let progress = bar.clone();
     let builder = Builder::from_env().on_progress(move |stage| progress.set_message(stage_text(stage)));
@@ -90,46 +102,18 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         _ => None,
     };
     let command = replay(args);
-    let mut session = Session::new(&builder, &design, args.seed).reset(reset_of(&config)).command(command);
+    let mut session = Session::new(&builder, &design, args.seed).command(command);
+    if design.clock_name().is_some() {
+        session = session.reset(reset_of(&config));
+    }
     match &args.wave {
         Some(path) => session = session.waves(path),
         None => session = session.failure_waves(format!("l1forge-{}-seed{}.fst", args.block, args.seed), 1000),
     }
-    let result = if args.block == "c2p_cache" {
-        let failure = Failure::default();
-        let shown = bar.clone();
-        let outcome = session.run(
-            |interface, seed| {
-                let (source, profile, end) = source(args, &config, &failure);
-                let (model, bench) = top::bench(&config, interface, profile, source, seed, end);
-                let shown = shown.clone();
-                (model, bench.on_progress(move |cycles, misses| shown.set_message(format!("cycle {cycles}, {misses} misses"))))
-            },
-            recorder.as_mut(),
-        );
-        if let Some(message) = failure.borrow_mut().take() {
-            bail!("{message}");
-        }
-        outcome.map(|o| of_top(&o, config.counter_bits))
-    } else {
-        let cycles = args.transactions.unwrap_or(20_000);
-        let outcome = session.max_cycles(cycles).run(
-            |interface, seed| {
-                let block = golden_block(&config, &args.block, 0).unwrap_or_else(|e| unreachable!("checked by design: {e}"));
-                let bench = l1forge_verif::stimulus::for_block(&args.block, &config, 0, interface, seed);
-                (BlockModel::new(&config, interface, block), bench)
-            },
-            recorder.as_mut(),
-        );
-        outcome.map(|o| Run {
-            cycles: o.report.cycles,
-            transactions: o.report.cycles,
-            counters: json!({}),
-            rtl_counters: json!({}),
-            balanced: true,
-            kernels: json!([]),
-            coverage: o.code_coverage,
-        })
+    let result = match (args.block.as_str(), stream) {
+        ("c2p_cache", _) => c2p::run(args, &config, session, recorder.as_mut(), &bar)?,
+        (_, Some(stream)) => prefetch::run(args, &config, stream, session, recorder.as_mut(), &bar)?,
+        (name, None) => block(name, args, &config, session, recorder.as_mut()),
     };
     let run = match result {
         Ok(run) => run,
@@ -154,11 +138,37 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     report(args, json, &run, mismatches)
 }
 
+/// Runs a block alone.
+fn block(name: &str, args: &Args, config: &Config, session: Session<'_>, recorder: Option<&mut Recorder>) -> Result<Run, SessionError> {
+    let outcome = session.max_cycles(args.transactions.unwrap_or(20_000)).run(
+        |interface, seed| {
+            let block = golden_block(config, name, 0).unwrap_or_else(|e| unreachable!("checked by design: {e}"));
+            let bench = l1forge_verif::stimulus::for_block(name, config, 0, interface, seed);
+            (BlockModel::new(config, interface, block), bench)
+        },
+        recorder,
+    )?;
+    let counters = outcome.bench.counters();
+    Ok(Run {
+        cycles: outcome.report.cycles,
+        transactions: outcome.report.cycles,
+        counters: object(counters.iter().map(|c| (c.0.as_str(), c.1))),
+        rtl_counters: object(counters.iter().map(|c| (c.0.as_str(), c.2))),
+        balanced: counters.iter().all(|c| c.1 == c.2),
+        kernels: json!([]),
+        balance: None,
+        coverage: outcome.code_coverage,
+    })
+}
+
 fn report(args: &Args, json: bool, run: &Run, mismatches: u64) -> anyhow::Result<()> {
     let mut document = json!({
         "block": args.block, "cycles": run.cycles, "transactions": run.transactions, "mismatches": mismatches, "seed": args.seed,
         "simulator": args.simulator, "counters": run.counters, "rtl_counters": run.rtl_counters, "balanced": run.balanced, "kernels": run.kernels,
     });
+    if let Some((_, terms)) = &run.balance {
+        document["balance"] = terms.clone();
+    }
     if let Some(coverage) = &run.coverage {
         document["coverage"] = json!({
             "line_percent": coverage.ratio(PointKind::Line).percent(), "toggle_percent": coverage.ratio(PointKind::Toggle).percent(),
@@ -183,6 +193,9 @@ fn report(args: &Args, json: bool, run: &Run, mismatches: u64) -> anyhow::Result
                 k["perfect_hits"]
             );
         }
+        if let Some((equation, _)) = &run.balance {
+            println!("  {equation}");
+        }
         if let Some(c) = document.get("coverage") {
             println!(
                 "  coverage: lines {:.1} %, toggles {:.1} %",
@@ -198,31 +211,8 @@ fn report(args: &Args, json: bool, run: &Run, mismatches: u64) -> anyhow::Result
     Ok(())
 }
 
-fn of_top(outcome: &Outcome<BlockModel<top::Shared>, TopBench>, counter_bits: u32) -> Run {
-    let bench = &outcome.bench;
-    let (model, rtl) = (bench.model_counters(), bench.rtl_counters());
-    let counter = |name: &str| rtl.iter().find(|c| c.0 == name).map_or(0, |c| c.1);
-    let outcomes = ["remote_hits", "no_candidate", "all_missed", "busy", "queue_full", "disabled"].map(counter);
-    // Counters wrap.
-    let sum = outcomes.iter().fold(0, |sum: u64, n| sum.wrapping_add(*n));
-    let object = |list: &[(&str, u64)]| Value::Object(list.iter().map(|(k, v)| ((*k).to_string(), json!(v))).collect());
-    Run {
-        cycles: outcome.report.cycles,
-        transactions: bench.environment().activity().finished,
-        balanced: model == rtl && sum & (u64::MAX >> (64 - counter_bits)) == counter("misses"),
-        counters: object(&model),
-        rtl_counters: object(&rtl),
-        kernels: bench
-            .kernels()
-            .iter()
-            .map(|k| json!({"misses": k.misses, "remote_hits": k.remote_hits, "perfect_hits": k.perfect_hits}))
-            .collect(),
-        coverage: outcome.code_coverage.clone(),
-    }
-}
-
-/// The events that the SMs run, if any.
-fn open(args: &Args, config: &Config) -> anyhow::Result<Option<Events>> {
+/// The events of the trace or workload that the SMs run, if any.
+fn events(args: &Args, config: &Config) -> anyhow::Result<Option<Events>> {
     if let Some(path) = &args.trace {
         let options = TraceOptions { address_bits: config.address_bits, ..TraceOptions::default() };
         return Ok(Some(Box::new(TraceReader::open(path, options)?)));
@@ -231,43 +221,9 @@ fn open(args: &Args, config: &Config) -> anyhow::Result<Option<Events>> {
     Ok(Some(Box::new(Workload::by_name(name)?.events(workload_parameters(config, args.seed, args.scale))?)))
 }
 
-/// Accesses, stalls and end of a run.
-fn source(args: &Args, config: &Config, failure: &Failure) -> (Box<dyn Source>, Profile, End) {
-    let profile = match args.stalls.as_deref() {
-        Some("slow") => Profile::slow(),
-        Some("random") => Profile::random(),
-        Some(_) => Profile::ideal(),
-        None if args.trace.is_some() || args.workload.is_some() => Profile::ideal(),
-        None => Profile::random(),
-    };
-    let end = args.transactions.map_or(End::Finished, End::Misses);
-    let accesses = open(args, config).and_then(|events| Ok(events.map(|e| Accesses::new(e, config)).transpose()?));
-    match accesses {
-        Ok(Some(accesses)) => {
-            // One cell for all runs of the session.
-            let inner = accesses.failure();
-            let failure = failure.clone();
-            let mut accesses = accesses;
-            let source = move |sm: usize| {
-                let access = accesses.next(sm);
-                if let Some(message) = inner.borrow_mut().take() {
-                    failure.borrow_mut().get_or_insert(message);
-                }
-                access
-            };
-            (Box::new(source), profile, end)
-        }
-        Ok(None) => {
-            // A pool of lines small enough to be shared, spread over the tags.
-            let most = u64::MAX >> (64 - config.tag_bits());
-            let tags = (0..u64::from(config.sms) * 64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) & most).collect();
-            (Box::new(random(tags, 0.1, 0.02, args.seed)), profile, End::Misses(args.transactions.unwrap_or(2000)))
-        }
-        Err(error) => {
-            failure.borrow_mut().get_or_insert(error.to_string());
-            (Box::new(|_: usize| None), profile, end)
-        }
-    }
+/// Counters as a JSON object, in their order.
+fn object<'a>(list: impl IntoIterator<Item = (&'a str, u64)>) -> Value {
+    Value::Object(list.into_iter().map(|(name, value)| (name.to_string(), json!(value))).collect())
 }
 
 fn stage_text(stage: Stage) -> String {

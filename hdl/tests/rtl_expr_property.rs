@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::property::check;
 use common::sim::{Rand, Step, simulate};
 use l1forge_hdl::rtl::{Bits, Block, Env, Expr, LoopVar, Module, ModuleBuilder, index_width};
 use proptest::prelude::*;
@@ -365,11 +366,8 @@ fn holds(plain: &[R], looped: &[R], seed: u64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: std::env::var("PROPTEST_CASES").ok().and_then(|s| s.parse().ok()).unwrap_or(48), failure_persistence: None, max_shrink_iters: 150, ..ProptestConfig::default() })]
-
-    #[test]
-    fn printed_text_means_the_same(plain in prop::collection::vec(recipe(), 1..5), looped in prop::collection::vec(recipe(), 0..3), seed in any::<u64>()) {
-        holds(&plain, &looped, seed)?;
-    }
+#[test]
+fn printed_text_means_the_same() {
+    let cases = (prop::collection::vec(recipe(), 1..5), prop::collection::vec(recipe(), 0..3), any::<u64>());
+    check(48, env!("CARGO_CRATE_NAME"), &cases, |(plain, looped, seed)| holds(&plain, &looped, seed));
 }

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::property::check;
 use common::sim::{Rand, Step, simulate};
 use l1forge_hdl::rtl::{Bits, Block, Env, Expr, LoopVar, ModuleBuilder};
 use proptest::prelude::*;
@@ -351,16 +352,8 @@ fn holds(stmts: &[S], clocked: bool, seed: u64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|s| s.parse().ok()).unwrap_or(48),
-        failure_persistence: None,
-        max_shrink_iters: 150,
-        ..ProptestConfig::default()
-    })]
-
-    #[test]
-    fn blocks_mean_the_same(stmts in statements(), clocked in any::<bool>(), seed in any::<u64>()) {
-        holds(&stmts, clocked, seed)?;
-    }
+#[test]
+fn blocks_mean_the_same() {
+    let cases = (statements(), any::<bool>(), any::<u64>());
+    check(48, env!("CARGO_CRATE_NAME"), &cases, |(stmts, clocked, seed)| holds(&stmts, clocked, seed));
 }

@@ -1,19 +1,23 @@
 //! Mutation study: does the stimulus of a block find single-operator changes of its Verilog?
 //!
-//! For each block, `cargo run --release -p l1forge-verif --example mutants [-- BLOCK...]` records the stimulus with the outputs of the
-//! golden model, changes one operator, constant, condition or term of the generated Verilog at a time, and replays the recording in
-//! Icarus Verilog. A mutant with a wrong output is killed. What it prints, with the reasons of the survivors, is in
-//! docs/results/mutants.md. `L1FORGE_SEED` chooses other mutants and another stimulus; `MUTANTS` and `CYCLES` change their number.
+//! For each block, `cargo run --release -p l1forge-verif --example mutants [-- c2p | snakecharmer | BLOCK...]` records the stimulus with
+//! the outputs of the golden model, changes one operator, constant, condition or term of the generated Verilog at a time, and replays the
+//! recording in Icarus Verilog. A mutant with a wrong output is killed; of the others Yosys tries to prove that they are equal. What it
+//! prints, with the reasons of the survivors, is in docs/results/mutants.md and mutants-snakecharmer.md. `L1FORGE_SEED` chooses other
+//! mutants and another stimulus; `MUTANTS` and `CYCLES` change their number.
 
 #[path = "../tests/common/configs.rs"]
 #[allow(dead_code, reason = "a part of it is used")]
 mod configs;
+#[path = "../tests/common/prefetch.rs"]
+mod prefetch;
 
+use l1forge_config::Config;
 use l1forge_verif::build::Design;
 use l1forge_verif::icarus::{Icarus, IcarusError};
 use l1forge_verif::lockstep::seed_from_env;
 use l1forge_verif::stimulus::{self, Replay};
-use l1forge_verif::tools::Toolbox;
+use l1forge_verif::tools::{Tool, Toolbox};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -21,15 +25,43 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 
 /// Blocks and the configurations they are built in.
-const BLOCKS: &[(&str, &[&str])] = &[
-    ("bf_engine", &["odd", "any"]),
-    ("bank_arbiter", &["odd", "any"]),
-    ("and_reduction", &["odd", "merge"]),
-    ("refresh_controller", &["odd", "four"]),
-    ("update_network", &["odd", "four"]),
-    ("probe_order", &["any", "merge", "wide"]),
-    ("probe_queue", &["odd", "wide"]),
-    ("probe_engine", &["odd", "tiny"]),
+struct Study {
+    name: &'static str,
+    configuration: fn(&str) -> Config,
+    blocks: &'static [(&'static str, &'static [&'static str])],
+    /// Changes beyond those of the first study: [`MORE`], bits and slices moved by one, signals stuck at 0 and at 1.
+    more: bool,
+}
+
+const STUDIES: &[Study] = &[
+    Study {
+        name: "c2p",
+        configuration: configs::named,
+        blocks: &[
+            ("bf_engine", &["odd", "any"]),
+            ("bank_arbiter", &["odd", "any"]),
+            ("and_reduction", &["odd", "merge"]),
+            ("refresh_controller", &["odd", "four"]),
+            ("update_network", &["odd", "four"]),
+            ("probe_order", &["any", "merge", "wide"]),
+            ("probe_queue", &["odd", "wide"]),
+            ("probe_engine", &["odd", "tiny"]),
+        ],
+        more: false,
+    },
+    Study {
+        name: "snakecharmer",
+        configuration: prefetch::named,
+        blocks: &[
+            ("l1_awt", &["odd", "single", "two", "apogee"]),
+            ("l2_awt", &["odd", "single", "two", "apogee"]),
+            ("sgu", &["odd", "two", "plain"]),
+            ("peb", &["odd", "single", "two"]),
+            ("prt", &["odd", "single", "two", "apogee"]),
+            ("zero_filter", &["odd", "single", "two"]),
+        ],
+        more: true,
+    },
 ];
 
 /// One change of a source text.
@@ -62,6 +94,10 @@ const OPERATORS: &[(&str, &str, &str)] = &[
     ("inversion", "~", ""),
 ];
 
+/// Operators that the first study did not change.
+const MORE: &[(&str, &str, &str)] =
+    &[("comparison", " < ", " <= "), ("comparison", " >= ", " > "), ("comparison", " >= ", " < "), ("comparison", " <= ", " < ")];
+
 /// The end of an operand without parentheses that begins at `at`: a name with an index, or a constant.
 fn operand(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
@@ -76,8 +112,8 @@ fn operand(text: &str, at: usize) -> Option<usize> {
     (end > start && !matches!(bytes.get(end), Some(b'(' | b'{' | b'['))).then_some(end)
 }
 
-/// All changes of one source.
-fn mutations(file: usize, text: &str) -> Vec<Mutation> {
+/// All changes of one source; `more` kinds or those of the first study.
+fn mutations(file: usize, text: &str, more: bool) -> Vec<Mutation> {
     let mut list = Vec::new();
     let body = text.find("\n);\n").map_or(0, |at| at + 4);
     let (mut at, mut unused, mut formal) = (0, false, false);
@@ -100,9 +136,20 @@ fn mutations(file: usize, text: &str) -> Vec<Mutation> {
         // The widths of a declaration stay.
         let first =
             if ["wire [", "localparam", "parameter"].iter().any(|d| code.contains(d)) { code.find(']').map_or(0, |i| i + 1) } else { 0 };
-        for (kind, old, new) in OPERATORS {
-            for (i, _) in code.match_indices(old).filter(|m| m.0 >= first) {
+        // The first `<=` of a statement assigns.
+        let statement = !["wire", "assign", "if", "end else if"].iter().any(|word| code.trim_start().starts_with(word));
+        let assigns = |i: usize| statement && code.find(" <= ") == Some(i);
+        for (kind, old, new) in OPERATORS.iter().chain(if more { MORE } else { &[] }) {
+            for (i, _) in code.match_indices(old).filter(|m| m.0 >= first && !(*old == " <= " && assigns(m.0))) {
                 add(kind, i, i + old.len(), (*new).into());
+            }
+        }
+        if more {
+            moved_bits(code, first, &mut add);
+            if let Some(i) = code.find(" = ").filter(|_| code.trim_end().ends_with(';') && !code.contains("localparam")) {
+                let end = code.rfind(';').unwrap_or(code.len());
+                add("stuck", i + 3, end, "0".into());
+                add("stuck", i + 3, end, "~0".into());
             }
         }
         for op in [" & ", " | ", " ^ ", " + ", " - "] {
@@ -155,6 +202,18 @@ fn mutations(file: usize, text: &str) -> Vec<Mutation> {
     list
 }
 
+/// Bits `[n]` and slices `[m:n]` that are read at a place one lower or, at the end, one higher.
+fn moved_bits(code: &str, first: usize, add: &mut impl FnMut(&'static str, usize, usize, String)) {
+    for (i, _) in code.match_indices('[').filter(|m| m.0 >= first && m.0 > 0 && !code[..m.0].ends_with(' ')) {
+        let Some(end) = code[i..].find(']').map(|j| i + j) else { continue };
+        let numbers: Option<Vec<u32>> = code[i + 1..end].split(':').map(|n| n.parse().ok()).collect();
+        let Some(numbers) = numbers else { continue };
+        let move_by = |by: i64| numbers.iter().map(|n| (i64::from(*n) + by).to_string()).collect::<Vec<_>>().join(":");
+        let by = if numbers.contains(&0) { 1 } else { -1 };
+        add("bit index", i + 1, end, move_by(by));
+    }
+}
+
 /// So many changes, from all kinds in turn, in random order.
 fn choose(all: Vec<Mutation>, rng: &mut ChaCha8Rng) -> VecDeque<Mutation> {
     let mut kinds: BTreeMap<&str, Vec<Mutation>> = BTreeMap::new();
@@ -195,51 +254,92 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().map_or(default, |v| v.parse().unwrap_or_else(|_| panic!("{variable} is no number")))
 }
 
-fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
+/// Yosys proves that a mutant is equal to the design: the same registers, from any state.
+fn proven(tools: &Toolbox, design: &Design, mutant: &Design) -> bool {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut script = String::new();
+    for (name, design) in [("gold", design), ("gate", mutant)] {
+        let path = folder.path().join(format!("{name}.v"));
+        let text: String = design.source_files().iter().map(|f| f.1.as_str()).collect();
+        std::fs::write(&path, text).expect("a writable folder");
+        let top = design.top();
+        script += &format!(
+            "read_verilog {name}.v; prep -flatten -top {top}; memory_map; async2sync; rename {top} {name}; design -stash {name}; "
+        );
+    }
+    script += "design -copy-from gold gold; design -copy-from gate gate; equiv_make gold gate equiv; hierarchy -top equiv; \
+               equiv_simple -undef; equiv_induct -undef; equiv_status -assert";
+    let mut yosys = tools.command(Tool::Yosys).expect("Yosys");
+    yosys.args(["-q", "-p", &script]).current_dir(folder.path()).output().expect("Yosys runs").status.success()
+}
+
+/// Tries mutants of a block in a configuration; prints a row, returns the survivors.
+fn study(name: &str, configuration: &str, c: &Config, more: bool) -> Vec<String> {
     let (seed, count, cycles) = (seed_from_env(1), number("MUTANTS", 20) as usize, number("CYCLES", 30_000));
-    println!("| block | configuration | possible | tried | killed | survived |\n|---|---|---|---|---|---|");
-    let mut survivors = Vec::new();
-    for (name, configurations) in BLOCKS.iter().filter(|b| wanted.is_empty() || wanted.iter().any(|w| w == b.0)) {
-        for configuration in *configurations {
-            let c = configs::named(configuration);
-            let folder = tempfile::tempdir().expect("a folder");
-            let replay = stimulus::record(name, &c, 0, seed, cycles, &folder.path().join("run")).expect("a recording");
-            let icarus = Icarus::new(Toolbox::from_env()).report_limit(1);
-            let report = icarus.run(&replay.design, &replay.recording).expect("Icarus Verilog");
-            assert_eq!(report.mismatches, 0, "{name} of {configuration} without a change: {:?}", report.first);
-            // Macros and the wrapper stay as they are.
-            let sources = replay.design.source_files().iter().enumerate();
-            let all: Vec<_> = sources.filter(|s| !s.1.0.starts_with("l1forge_masked")).flat_map(|(i, s)| mutations(i, &s.1)).collect();
-            let possible = all.len();
-            let queue = Mutex::new(choose(all, &mut ChaCha8Rng::seed_from_u64(seed)).into_iter().enumerate().collect::<VecDeque<_>>());
-            let results: Mutex<Vec<(usize, String, bool)>> = Mutex::new(Vec::new());
-            std::thread::scope(|scope| {
-                for _ in 0..2 {
-                    scope.spawn(|| {
-                        while results.lock().expect("no panic").len() < count {
-                            let Some((order, m)) = queue.lock().expect("no panic").pop_front() else { return };
-                            let killed = match icarus.run(&mutant(&replay, &m), &replay.recording) {
-                                Ok(report) => report.mismatches > 0,
-                                // Not Verilog: no mutant.
-                                Err(IcarusError::Compile { .. }) => continue,
-                                Err(error) => panic!("{error}"),
-                            };
-                            results.lock().expect("no panic").push((order, show(&replay, &m), killed));
-                        }
-                    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let replay = stimulus::record(name, c, 0, seed, cycles, &folder.path().join("run")).expect("a recording");
+    let tools = Toolbox::from_env();
+    let icarus = Icarus::new(tools.clone()).report_limit(1).stop_at_mismatch();
+    let report = icarus.run(&replay.design, &replay.recording).expect("Icarus Verilog");
+    assert_eq!(report.mismatches, 0, "{name} of {configuration} without a change: {:?}", report.first);
+    // Macros and the wrapper stay as they are.
+    let sources = replay.design.source_files().iter().enumerate();
+    let all: Vec<_> = sources.filter(|s| !s.1.0.starts_with("l1forge_masked")).flat_map(|(i, s)| mutations(i, &s.1, more)).collect();
+    let possible = all.len();
+    let queue = Mutex::new(choose(all, &mut ChaCha8Rng::seed_from_u64(seed)).into_iter().enumerate().collect::<VecDeque<_>>());
+    let results: Mutex<Vec<(usize, String, Verdict)>> = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while results.lock().expect("no panic").len() < count {
+                    let Some((order, m)) = queue.lock().expect("no panic").pop_front() else { return };
+                    let design = mutant(&replay, &m);
+                    let verdict = match icarus.run(&design, &replay.recording) {
+                        Ok(report) if report.mismatches > 0 => Verdict::Killed,
+                        Ok(_) if proven(&tools, &replay.design, &design) => Verdict::Equal,
+                        Ok(_) => Verdict::Survived,
+                        // Not Verilog: no mutant.
+                        Err(IcarusError::Compile { .. }) => continue,
+                        Err(error) => panic!("{error}"),
+                    };
+                    results.lock().expect("no panic").push((order, show(&replay, &m), verdict));
                 }
             });
-            // The first ones in the order chosen, whichever thread was faster.
-            let mut results = results.into_inner().expect("no panic");
-            results.sort();
-            results.truncate(count);
-            let killed = results.iter().filter(|r| r.2).count();
-            println!("| {name} | {configuration} | {possible} | {} | {killed} | {} |", results.len(), results.len() - killed);
-            survivors.extend(results.into_iter().filter(|r| !r.2).map(|r| format!("{name} of `{configuration}`: {}", r.1)));
+        }
+    });
+    // The first ones in the order chosen, whichever thread was faster.
+    let mut results = results.into_inner().expect("no panic");
+    results.sort();
+    results.truncate(count);
+    let of = |verdict| results.iter().filter(|r| r.2 == verdict).count();
+    let [killed, equal, survived] = [Verdict::Killed, Verdict::Equal, Verdict::Survived].map(of);
+    println!("| {name} | {configuration} | {possible} | {} | {killed} | {equal} | {survived} |", results.len());
+    let left = results.into_iter().filter(|r| r.2 != Verdict::Killed);
+    left.map(|r| format!("{name} of `{configuration}`{}: {}", if r.2 == Verdict::Equal { ", proven equal" } else { "" }, r.1)).collect()
+}
+
+/// What became of a mutant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Killed,
+    /// Proven to be the same design.
+    Equal,
+    Survived,
+}
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let is = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
+    println!("| block | configuration | possible | tried | killed | proven equal | survived |\n|---|---|---|---|---|---|---|");
+    let mut survivors = Vec::new();
+    for s in STUDIES {
+        for (name, configurations) in s.blocks.iter().filter(|b| is(s.name) || is(b.0)) {
+            for configuration in *configurations {
+                survivors.extend(study(name, configuration, &(s.configuration)(configuration), s.more));
+            }
         }
     }
-    println!("\nSurvivors:");
+    println!("\nNot killed:");
     for survivor in survivors {
         println!("* {survivor}");
     }

@@ -12,9 +12,12 @@ use std::collections::BTreeSet;
 /// Why a block could not be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockError {
-    /// No such block, or no such instance of it.
+    /// No block has that name.
+    #[error("unknown block {0}; legal: {list}", list = names().join(", "))]
+    Name(String),
+    /// No such instance of a block.
     #[error(transparent)]
-    Unknown(#[from] golden::BlockError),
+    Unknown(golden::BlockError),
     /// The generator is at fault.
     #[error("generator: {0}")]
     Generator(#[from] l1forge_hdl::rtl::RtlError),
@@ -28,6 +31,20 @@ pub enum BlockError {
         /// Ports only the module has, or has with another width.
         module: String,
     },
+}
+
+impl From<golden::BlockError> for BlockError {
+    fn from(error: golden::BlockError) -> Self {
+        match error {
+            golden::BlockError::Name(name) => Self::Name(name),
+            other => Self::Unknown(other),
+        }
+    }
+}
+
+/// Names of all blocks of the C2P-Cache and of SnakeCharmer.
+pub fn names() -> Vec<&'static str> {
+    golden::BLOCKS.iter().chain(prefetch::BLOCKS).copied().collect()
 }
 
 /// The reset of a configuration: port name and its active level.
@@ -45,11 +62,11 @@ const SEPARATE_WIDTH: u32 = 256;
 ///
 /// # Errors
 /// No block has that name; it is not built that often.
-pub fn golden_block(config: &Config, name: &str, instance: usize) -> Result<Box<dyn Block>, golden::BlockError> {
+pub fn golden_block(config: &Config, name: &str, instance: usize) -> Result<Box<dyn Block>, BlockError> {
     match prefetch::block(name, config) {
-        Some(_) if instance > 0 => Err(golden::BlockError::Instance { name: name.into(), instance, last: 0 }),
+        Some(_) if instance > 0 => Err(golden::BlockError::Instance { name: name.into(), instance, last: 0 }.into()),
         Some(block) => Ok(block),
-        None => golden::block(name, config, instance),
+        None => Ok(golden::block(name, config, instance)?),
     }
 }
 
@@ -62,7 +79,7 @@ pub fn design(config: &Config, name: &str, instance: usize) -> Result<Design, Bl
     let number = u32::try_from(instance).unwrap_or(u32::MAX);
     let module =
         if prefetch::BLOCKS.contains(&name) { prefetch_rtl::block(config, name, number) } else { rtl::block(config, name, number) };
-    let module = module.ok_or_else(|| golden::BlockError::Name(name.into()))??;
+    let module = module.ok_or_else(|| BlockError::Name(name.into()))??;
     let all: Vec<_> = model.inputs().into_iter().chain(model.outputs()).collect();
     let ports: Vec<PortSpec> = module
         .ports()

@@ -85,19 +85,27 @@ pub enum IcarusError {
 pub struct Icarus {
     tools: Toolbox,
     limit: u32,
+    first: bool,
     keep: Option<PathBuf>,
 }
 
 impl Icarus {
     /// Uses the programs of a toolbox.
     pub fn new(tools: Toolbox) -> Self {
-        Self { tools, limit: 10, keep: None }
+        Self { tools, limit: 10, first: false, keep: None }
     }
 
     /// Reports so many mismatches with their values; all are counted. The default is 10.
     #[must_use]
     pub fn report_limit(mut self, limit: u32) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// Ends a run with its first wrong cycle, when only whether there is one counts.
+    #[must_use]
+    pub fn stop_at_mismatch(mut self) -> Self {
+        self.first = true;
         self
     }
 
@@ -187,7 +195,7 @@ impl Icarus {
             Err(IcarusError::Ended { top: design.top().to_owned(), cycles, expected: recording.frames(), output })
         };
         match done {
-            Some((cycles, mismatches)) if status.success() && cycles == recording.frames() => {
+            Some((cycles, mismatches)) if status.success() && (cycles == recording.frames() || self.first && mismatches > 0) => {
                 (report.cycles, report.mismatches) = (cycles, mismatches);
                 Ok(report)
             }
@@ -260,7 +268,7 @@ impl Icarus {
                    end\n      \
                    #1 l1f_clock = 1;\n      \
                    #1 l1f_cycle = l1f_cycle + 1;\n      \
-                   l1f_read = $fread(l1f_frame, l1f_file);\n    \
+                   l1f_read = {read};\n    \
                  end\n    \
                  $display(\"L1FORGE done %0d %0d\", l1f_cycle, l1f_mismatches);\n    \
                  $finish;\n  \
@@ -268,6 +276,7 @@ impl Icarus {
              endmodule\n",
             frame_msb = bits - 1,
             compare_bit = bits - 8,
+            read = if self.first { "l1f_mismatches != 0 ? 0 : $fread(l1f_frame, l1f_file)" } else { "$fread(l1f_frame, l1f_file)" },
         ))
     }
 }

@@ -11,7 +11,7 @@ use l1forge_sim::workload::{Workload, WorkloadParameters};
 use l1forge_verif::block;
 use l1forge_verif::build::Builder;
 use l1forge_verif::lockstep::{Session, seed_from_env};
-use l1forge_verif::prefetch_top;
+use l1forge_verif::prefetch_top::{self, End};
 use l1forge_verif::test_command;
 use prefetch::{CONFIGS, config, full, named};
 use std::collections::BTreeMap;
@@ -25,9 +25,10 @@ fn run(name: &str, c: &Config, seed: u64, cycles: u64, profile: &Profile, stream
     let waves = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("snakecharmer-{name}-{seed}.fst"));
     let builder = Builder::from_env();
     let session = Session::new(&builder, &design, seed).reset(block::reset_of(c)).command(test_command!(seed)).failure_waves(waves, 300);
-    let run = session.run(|interface, seed| prefetch_top::bench(c, interface, profile.clone(), stream(), seed, cycles), None);
+    let run = session.run(|interface, seed| prefetch_top::bench(c, interface, profile.clone(), stream(), seed, End::Cycles(cycles)), None);
     let outcome = run.unwrap_or_else(|e| panic!("configuration `{name}`: {e}"));
-    assert!(outcome.bench.balanced());
+    assert!(outcome.bench.totals().balanced());
+    assert_eq!(outcome.bench.rtl_counters(), outcome.bench.model_counters());
     (outcome.report.cycles, outcome.bench.rtl_counters().into_iter().collect())
 }
 
@@ -74,6 +75,7 @@ tops! {
     lockstep_default: "default";
     lockstep_odd: "odd";
     lockstep_one: "one";
+    lockstep_single: "single";
     lockstep_two: "two";
     lockstep_apogee: "apogee";
     lockstep_plain: "plain";

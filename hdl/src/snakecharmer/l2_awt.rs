@@ -65,6 +65,8 @@ pub(super) fn module(c: &Context) -> Built {
 
     m.section("Event");
     let live = m.wire("live", &valid & used.elem(&at, 1) & generations.elem(&at, c.g).eq(&generation));
+    // A new entry takes the place of the event. With one entry only there is no index that would order the two.
+    let kept = m.wire("event_kept", &live & !(&fresh & at.eq(&place)));
     let here = m.wire("here", distances.elem(&at, c.d));
     m.assign(&live_o, &live);
     m.assign(&then_o, &here);
@@ -90,7 +92,7 @@ pub(super) fn module(c: &Context) -> Built {
         let again = m.wire("again", direction.ne(0) & last.elem(&at, 2).eq(&direction));
         let more = shift.lt(MAX_SHIFT).mux(&shift + 1u32, &shift);
         let shift = m.wire("shift_d", (&again & &inter_warp).mux(more, 0u32));
-        let ends = m.wire("ends", &live & &w.full);
+        let ends = m.wire("ends", &kept & &w.full);
         last.at(&at, 2).next_when(&ends, inter_warp.replicate(2) & &direction);
         last.at(&place, 2).next_when(&fresh, 0u32);
         shifts.at(&at, 3).next_when(&ends, &shift);
@@ -107,9 +109,9 @@ pub(super) fn module(c: &Context) -> Built {
     used.next_when(&fresh, &used | place.bin_to_onehot(n));
     tags.at(&place, tw).next_when(&fresh, &key);
     generations.at(&place, c.g).next_when(&fresh, &new_generation);
-    distances.at(&at, c.d).next_when(&live, distance);
+    distances.at(&at, c.d).next_when(&kept, distance);
     distances.at(&place, c.d).next_when(&fresh, c.config.sc_reset_distance);
-    counts.at(&at, 3 * cw).next_when(&live, counted);
+    counts.at(&at, 3 * cw).next_when(&kept, counted);
     counts.at(&place, 3 * cw).next_when(&fresh, 0u32);
     unique(&mut m, "one_entry_A", &used, &tags, "a load PC and kind has one entry");
     let inside = (0..n.min(4)).map(|e| {

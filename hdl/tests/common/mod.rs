@@ -3,6 +3,7 @@
 
 pub mod formal;
 pub mod lint;
+pub mod property;
 pub mod sim;
 
 use l1forge_hdl::rtl::{Design, Module};

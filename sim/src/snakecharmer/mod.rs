@@ -37,7 +37,7 @@ pub use sizes::{Handle, Sizes};
 pub use top::{Decision, Fill, Inputs, Offer, Outputs, SnakeCharmer, read_inputs, write_inputs};
 
 use crate::block::Block;
-use l1forge_config::{Config, Frontend};
+use l1forge_config::Config;
 
 /// Names of all blocks that [`block`] knows, smallest first.
 pub const BLOCKS: &[&str] = &[
@@ -56,18 +56,6 @@ pub const BLOCKS: &[&str] = &[
     "prefetch_statistics",
     "snakecharmer",
 ];
-
-/// The block is part of the top with this configuration.
-pub fn present(name: &str, c: &Config) -> bool {
-    match name {
-        "head_table" | "tail_table" => c.frontend == Frontend::Snake,
-        "apogee" => c.frontend == Frontend::Apogee,
-        "candidate_generator" => c.frontend != Frontend::External,
-        "zero_filter" => c.sc_zero_filter,
-        "l1_awt" | "l2_awt" | "feedback" => c.sc_controller,
-        _ => BLOCKS.contains(&name),
-    }
-}
 
 /// The model of a block, after reset; `None` when there is no such block.
 ///

@@ -189,6 +189,17 @@ pub struct BlockBench {
     wiring: Wiring,
     io: Io,
     driver: Box<dyn Driver>,
+    /// Of the design.
+    outputs: Signals,
+}
+
+impl BlockBench {
+    /// Counters among the outputs (`count_NAME_o`), as the golden model and as the design had them in the last cycle: name, both values.
+    pub fn counters(&self) -> Vec<(String, u64, u64)> {
+        let ports = self.outputs.ports().iter().enumerate().filter(|(_, p)| p.count == 1 && p.bits <= 64);
+        let named = ports.filter_map(|(port, p)| Some((port, p.name.strip_prefix("count_")?.strip_suffix("_o")?)));
+        named.map(|(port, name)| (name.to_string(), self.io.outputs.get(port, 0), self.outputs.get(port, 0))).collect()
+    }
 }
 
 impl Testbench for BlockBench {
@@ -205,6 +216,11 @@ impl Testbench for BlockBench {
         io.shadow.clock(&io.inputs);
         self.wiring.write_inputs(&io.inputs, inputs);
         ControlFlow::Continue(())
+    }
+
+    fn observe(&mut self, _cycle: u64, _inputs: &Values, outputs: &Values) -> Result<(), String> {
+        self.wiring.read_outputs(outputs, &mut self.outputs);
+        Ok(())
     }
 }
 
@@ -232,6 +248,7 @@ pub fn for_block(name: &str, config: &Config, instance: usize, interface: &Inter
     let phase = Phase::random(&mut rng);
     BlockBench {
         wiring: Wiring::new(config, interface, &*shadow),
+        outputs: Signals::new(&shadow.outputs()),
         io: Io {
             inputs: Signals::new(&shadow.inputs()),
             outputs: Signals::new(&shadow.outputs()),

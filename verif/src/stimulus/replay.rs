@@ -51,7 +51,7 @@ pub fn record(name: &str, config: &Config, instance: usize, seed: u64, cycles: u
     let ports = inner.port_list().expect("a design of a block has its ports").to_vec();
     let clocked = ports.iter().any(|p| p.name == "clk_i");
     let interface: Arc<Interface> = Interface::new(ports.clone(), clocked.then_some("clk_i"))?;
-    let block = golden_block(config, name, instance).map_err(BlockError::from)?;
+    let block = golden_block(config, name, instance)?;
     let outputs = block.outputs();
     let mut model = BlockModel::new(config, &interface, block);
     let mut bench = for_block(name, config, instance, &interface, seed);

@@ -69,6 +69,29 @@ pub const CONFIGS: &[(&str, &[&str])] = &[
             "reset_style=sync_low",
         ],
     ),
+    // One place in every table, but windows, distances, sectors and ages in which the order of two changes of that place shows.
+    (
+        "single",
+        &[
+            "frontend=external",
+            "sc_warps=1",
+            "sc_patterns=1",
+            "sc_trigger_depth=1",
+            "sc_queue_depth=1",
+            "sc_zero_timer=5",
+            "sc_awt_window=3",
+            "sc_awt_late_events=2",
+            "sc_awt_samples=4",
+            "sc_l1_awt_entries=1",
+            "sc_l2_awt_entries=1",
+            "sc_awt_inter_warp_local=true",
+            "sc_generation_bits=4",
+            "sc_reset_distance=4",
+            "sc_peb_entries=1",
+            "sc_prt_entries=1",
+            "sc_prt_age=6",
+        ],
+    ),
     (
         "two",
         &[
