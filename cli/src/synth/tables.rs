@@ -155,9 +155,10 @@ fn luts(fpga: &Fpga) -> Table {
 }
 
 fn equivalence(proofs: &[Proof]) -> Table {
-    let mut t = Table::new(&["unit", "cells", "netlist equal to RTL"]);
+    let mut t = Table::new(&["unit", "cells", "netlist equal to RTL", "compared", "s"]);
     for p in proofs {
-        t.row(&[p.name.clone(), number(p.cells as f64), if p.proven { "proven".into() } else { "NOT PROVEN".into() }]);
+        let (verdict, seconds) = if p.proven { ("proven", format!("{:.1}", p.seconds)) } else { ("NOT PROVEN", String::new()) };
+        t.row(&[p.name.clone(), number(p.cells as f64), verdict.into(), number(p.outputs as f64), seconds]);
     }
     t
 }

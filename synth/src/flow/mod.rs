@@ -204,10 +204,7 @@ impl Flow<'_> {
         let script = script::map(unit, target, self.library, library);
         // The library's path holds the hash of its content.
         let folder = self.cache.entry(&key(&["map 1", tool, &script, &text, verilog]), &unit.name, |folder| {
-            std::fs::write(folder.join("unit.il"), &text)?;
-            if let Some((file, verilog)) = &unit.verilog {
-                std::fs::write(folder.join(file), verilog)?;
-            }
+            script::write_inputs(folder, unit, units)?;
             run::yosys(&self.yosys, folder, &script, &format!("mapping {}", unit.name))?;
             let cells = run::count(&folder.join("netlist.json"), &unit.name)?;
             std::fs::write(folder.join("cells.json"), serde_json::to_string_pretty(&cells)?)?;

@@ -6,30 +6,39 @@ use crate::library::Library;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The script that maps a unit (its Verilog with black boxes in `unit.il`, or all in `unit.il`) and writes `netlist.v` and `netlist.json`.
-pub fn map(unit: &Unit, target: &Target, library: &Library, file: &Path) -> String {
-    let (name, lib) = (&unit.name, file.display());
-    let flat = if unit.flat { " -flatten" } else { "" };
-    let mut s = match &unit.verilog {
-        Some((file, _)) => format!("read_verilog -DSYNTHESIS {file}\nread_rtlil unit.il\n"),
-        None => "read_rtlil unit.il\n".to_string(),
-    };
-    let _ = writeln!(s, "hierarchy -check -top {name}");
-    match target {
-        Target::Fpga => {
-            let _ = writeln!(s, "synth_xilinx -family xcup -top {name} -noiopad -noclkbuf{flat}");
+/// Writes what [`front`] reads: the Verilog of a unit and its black boxes in `unit.il`, or all in `unit.il`.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write_inputs(folder: &Path, unit: &Unit, units: &[Unit]) -> std::io::Result<()> {
+    match &unit.verilog {
+        Some((file, verilog)) => {
+            std::fs::write(folder.join(file), verilog)?;
+            std::fs::write(folder.join("unit.il"), unit.stubs(units))
         }
-        Target::Area => {
-            let _ = writeln!(s, "synth -top {name} -noabc{flat}\ncheck -assert");
-            let _ = writeln!(s, "dfflibmap -liberty \"{lib}\"\nabc -liberty \"{lib}\"\nopt_clean");
-        }
-        Target::Timing(period) => {
-            let _ = writeln!(s, "synth -top {name} -noabc{flat}\ncheck -assert");
-            let _ = writeln!(s, "dfflibmap -liberty \"{lib}\"");
-            let _ = writeln!(s, "abc -liberty \"{lib}\" -D {period} -constr abc.constr\nopt_clean");
-            s = format!("write_file abc.constr <<END\nset_driving_cell {}\nset_load 2.0\nEND\n{s}", driver(library));
-        }
+        None => std::fs::write(folder.join("unit.il"), unit.with_stubs(units)),
     }
+}
+
+fn read(unit: &Unit) -> String {
+    let verilog = unit.verilog.as_ref().map_or_else(String::new, |(file, _)| format!("read_verilog -DSYNTHESIS {file}\n"));
+    format!("{verilog}read_rtlil unit.il\nhierarchy -check -top {}\n", unit.name)
+}
+
+/// Reads a unit and makes gates of it. State machines keep the codes of their RTL: one-hot codes cost area here, and a proof would not find the registers.
+pub fn front(unit: &Unit) -> String {
+    let flat = if unit.flat { " -flatten" } else { "" };
+    format!("{}synth -top {} -noabc -nofsm{flat}\ncheck -assert\n", read(unit), unit.name)
+}
+
+/// Maps the flip-flops.
+pub fn flip_flops(library: &Path) -> String {
+    format!("dfflibmap -liberty \"{}\"\n", library.display())
+}
+
+/// Gives memory macros the name of their shape in place of parameters.
+pub fn macros(unit: &Unit) -> String {
+    let mut s = String::new();
     for m in unit.macros.keys() {
         let pick: Vec<String> = m.parameters.iter().map(|(k, v)| format!(" r:{k}={v} %i")).collect();
         let _ = writeln!(s, "chtype -set {} t:{}{}", m.cell(), m.name, pick.join(""));
@@ -37,7 +46,27 @@ pub fn map(unit: &Unit, target: &Target, library: &Library, file: &Path) -> Stri
             let _ = writeln!(s, "setparam -unset {k} t:{}", m.cell());
         }
     }
-    let _ = writeln!(s, "write_verilog -noattr -noexpr -nohex -simple-lhs netlist.v\nwrite_json netlist.json");
+    s
+}
+
+/// The script that maps a unit and writes `netlist.v` and `netlist.json`.
+pub fn map(unit: &Unit, target: &Target, library: &Library, file: &Path) -> String {
+    let lib = file.display();
+    let mut s = match target {
+        Target::Fpga => {
+            let flat = if unit.flat { " -flatten" } else { "" };
+            format!("{}synth_xilinx -family xcup -top {} -noiopad -noclkbuf{flat}\n", read(unit), unit.name)
+        }
+        Target::Area => format!("{}{}abc -liberty \"{lib}\"\nopt_clean\n", front(unit), flip_flops(file)),
+        Target::Timing(period) => format!(
+            "write_file abc.constr <<END\nset_driving_cell {}\nset_load 2.0\nEND\n{}{}abc -liberty \"{lib}\" -D {period} -constr abc.constr\nopt_clean\n",
+            driver(library),
+            front(unit),
+            flip_flops(file)
+        ),
+    };
+    s += &macros(unit);
+    s += "write_verilog -noattr -noexpr -nohex -simple-lhs netlist.v\nwrite_json netlist.json\n";
     s
 }
 
