@@ -24,19 +24,20 @@ pub struct ConfigArgs {
 }
 
 impl ConfigArgs {
-    /// The configuration and the parameters of the memory path, which are set with `--set system.KEY=VALUE`.
-    pub fn resolve_with_system(&self) -> anyhow::Result<(Config, SystemParameters)> {
+    /// What was asked for, and the parameters of the memory path: those of the table `[system]` of the file, then `--set system.KEY=VALUE`.
+    /// Nothing is judged in relation to the configuration yet.
+    pub fn settings_with_system(&self) -> anyhow::Result<(Settings, SystemParameters)> {
         let mut parameters = SystemParameters::default();
-        let mut rest = Vec::new();
-        for assignment in &self.set {
-            match assignment.strip_prefix("system.").map(|a| a.split_once('=').unwrap_or((a, ""))) {
-                Some((key, value)) => parameters.set(key.trim(), value.trim())?,
-                None => rest.push(assignment.as_str()),
-            }
+        let (system, rest): (Vec<_>, Vec<_>) = self.set.iter().partition(|a| a.starts_with("system."));
+        let settings = self.settings_of(&rest)?;
+        for (key, value, place) in settings.system() {
+            parameters.set(key, &value).with_context(|| place.to_string())?;
         }
-        let config = self.settings_of(&rest)?.resolve()?;
-        parameters.check(&config)?;
-        Ok((config, parameters))
+        for assignment in system.iter().filter_map(|a| a.strip_prefix("system.")) {
+            let (key, value) = assignment.split_once('=').unwrap_or((assignment, ""));
+            parameters.set(key.trim(), value.trim())?;
+        }
+        Ok((settings, parameters))
     }
 
     /// The configuration asked for.

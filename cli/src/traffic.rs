@@ -6,8 +6,9 @@ use crate::trace::workload_parameters;
 use anyhow::bail;
 use l1forge_config::Config;
 use l1forge_sim::c2p::C2pCache;
+use l1forge_sim::snakecharmer::study::configuration;
 use l1forge_sim::system::scheme::C2p;
-use l1forge_sim::system::{NoPrefetch, Prefetcher, Scheme, Sharing, SystemError, SystemParameters, Traffic, run as simulate, run_with};
+use l1forge_sim::system::{Scheme, Sharing, SystemError, SystemParameters, Traffic, prefetch, run_with};
 use l1forge_sim::trace::{Events, TraceOptions, TraceReader};
 use l1forge_sim::workload::Workload;
 use l1forge_verif::block::design;
@@ -28,7 +29,8 @@ pub struct Args {
     /// Sharing scheme: none, c2p, oracle, ata, ccd, ring.
     #[arg(long, value_name = "NAME", default_value = "none")]
     scheme: String,
-    /// Prefetcher: none.
+    /// Prefetcher: none, snake, snakecharmer, apogee, apogee-sc; Snake with parts of SnakeCharmer: sk-zf, sk-scc, sk-prt, zf-scc, scc-prt,
+    /// prt-zf.
     #[arg(long, value_name = "NAME", default_value = "none")]
     prefetch: String,
     /// With scheme c2p: the generated Verilog in the loop, in lockstep with the model.
@@ -47,11 +49,11 @@ pub struct Args {
 
 /// Runs and reports; a broken balance is a failed check.
 pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
-    let (config, parameters) = args.config.resolve_with_system()?;
+    let (settings, parameters) = args.config.settings_with_system()?;
     let scheme = Scheme::by_name(&args.scheme)?;
-    if args.prefetch != "none" {
-        bail!("--prefetch {}: legal: none", args.prefetch);
-    }
+    let prefetching = prefetch::by_name(&args.prefetch)?;
+    let config = if prefetching.prefetch { configuration(&settings, &prefetching)? } else { settings.resolve()? };
+    parameters.check(&config)?;
     if args.rtl && scheme != Scheme::C2p {
         bail!("--rtl: legal with --scheme c2p only");
     }
@@ -60,14 +62,14 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     let show =
         |p: l1forge_sim::system::Progress| bar.set_message(format!("cycle {}, {} accesses, kernel {}", p.cycles, p.accesses, p.kernels));
     let mut mismatch = None;
+    let prefetchers = prefetch::build(&prefetching, &config, &parameters);
     let result = if args.rtl {
         let (sharing, verdict) = rtl(&config, &parameters, args.seed, &bar)?;
-        let prefetchers = (0..config.sms).map(|_| Box::new(NoPrefetch) as Box<dyn Prefetcher>).collect();
         let result = run_with(events, &config, &parameters, sharing, prefetchers, show);
         mismatch = verdict.borrow_mut().take();
         result
     } else {
-        simulate(events, &config, &parameters, scheme, show)
+        run_with(events, &config, &parameters, scheme.build(&config, &parameters), prefetchers, show)
     };
     bar.finish_and_clear();
     if let Some(mismatch) = mismatch {
@@ -115,6 +117,7 @@ fn events(args: &Args, config: &Config) -> anyhow::Result<Events> {
 /// The counts of a run as JSON; `docs/guide/traffic.md` defines them.
 pub fn document(t: &Traffic, config: &Config, parameters: &SystemParameters, args: &Args) -> Value {
     let mut document = counts(t);
+    document["prefetcher"] = json!(args.prefetch);
     document["workload"] = json!(args.workload);
     document["seed"] = json!(args.seed);
     document["scale"] = json!(args.scale);
@@ -128,10 +131,9 @@ pub fn counts(t: &Traffic) -> Value {
     let m = &t.measures;
     let (c, p) = (&m.candidates, &m.prefetch);
     let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-    let useful = p.on_time + p.late;
     json!({
         "scheme": t.scheme,
-        "accesses": m.accesses, "l1_hits": m.l1_hits, "l1_merged": m.l1_merged, "l1_misses": m.l1_misses,
+        "accesses": m.accesses, "l1_hits": m.l1_hits, "l1_merged": m.l1_merged, "register_hits": m.register_hits, "l1_misses": m.l1_misses,
         "stores": m.stores, "atomics": m.atomics,
         "remote_hits": m.remote_hits, "perfect_hits": m.perfect_hits, "in_flight_elsewhere": m.in_flight_elsewhere,
         "l2_accesses": m.l2_accesses(), "l2_loads": m.l2_loads, "l2_stores": m.l2_stores, "l2_hits": m.l2_hits, "l2_merged": m.l2_merged,
@@ -139,14 +141,19 @@ pub fn counts(t: &Traffic) -> Value {
         "probes": {"total": m.probes, "stray": m.probes_stray, "hit": m.probes_hit.summary(), "miss": m.probes_miss.summary()},
         "candidates": {"tp": c.tp, "fp": c.fp, "fn": c.fn_, "tn": c.tn, "unshareable": c.unshareable},
         "prefetch": {
-            "issued": p.issued, "on_time": p.on_time, "early": p.early, "late": p.late, "unused": p.unused, "dropped": p.dropped,
-            "coverage": share(useful, useful + m.l1_misses), "accuracy": share(useful, p.issued),
+            "issued": p.issued, "on_time": p.on_time, "early": p.early, "late": p.late, "unused": p.unused,
+            "invalidated": p.invalidated, "coverage": t.coverage(), "accuracy": t.accuracy(), "used": share(p.on_time + p.late, p.issued),
+            "l2": m.l2_prefetches, "remote": m.remote_prefetches,
         },
         "cycles": t.cycles, "instructions": t.instructions, "ipc": t.ipc(), "kernels": t.kernels,
         "miss_latency": t.miss_latency(), "stalls": m.stalls,
-        "scheme_counters": t.scheme_counters.iter().map(|(name, value)| ((*name).to_string(), json!(value))).collect::<serde_json::Map<_, _>>(),
+        "scheme_counters": map(&t.scheme_counters), "prefetch_counters": map(&t.prefetch_counters),
         "balanced": true, // an unbalanced run is an error
     })
+}
+
+fn map(counters: &[(&str, u64)]) -> serde_json::Map<String, Value> {
+    counters.iter().map(|(name, value)| ((*name).to_string(), json!(value))).collect()
 }
 
 fn text(t: &Traffic) -> String {
@@ -179,7 +186,22 @@ fn text(t: &Traffic) -> String {
             hit.mean, hit.p90, hit.p95, hit.p99, hit.max, miss.mean, miss.p90, miss.p95, miss.p99, miss.max
         ),
     ];
-    lines.extend(t.scheme_counters.iter().map(|(name, value)| format!("    {name:<24} {value}")));
+    let p = &m.prefetch;
+    if p.issued > 0 {
+        lines.push(format!(
+            "  prefetches   {}: on time {} ({} loads from registers), late {}, early {}, unused {}, invalidated {}; coverage {:.1} %, accuracy {:.1} %",
+            p.issued,
+            p.on_time,
+            m.register_hits,
+            p.late,
+            p.early,
+            p.unused,
+            p.invalidated,
+            100.0 * t.coverage(),
+            100.0 * t.accuracy()
+        ));
+    }
+    lines.extend(t.scheme_counters.iter().chain(&t.prefetch_counters).map(|(name, value)| format!("    {name:<24} {value}")));
     lines.push("all balances hold\n".into());
     lines.join("\n")
 }

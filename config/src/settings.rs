@@ -19,6 +19,8 @@ pub const PRESETS: &[(&str, &str)] = &[
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     values: BTreeMap<&'static str, (toml::Value, String)>,
+    /// The table `[system]`: parameters of the memory path, which are none of the hardware's. Whoever simulates it judges them.
+    system: BTreeMap<String, (toml::Value, String)>,
 }
 
 impl Settings {
@@ -80,15 +82,27 @@ impl Settings {
             let place = e.span().map_or(name.to_string(), |s| format!("{name}:{}", line(s.start)));
             ConfigError::new(&place, "", "", format!("malformed TOML: {}", e.message()))
         })?;
-        let mut accepted = Vec::new();
+        let (mut accepted, mut system) = (Vec::new(), Vec::new());
         for (key, value) in table {
             let place = format!("{name}:{}", line(key.span().start));
+            if key.get_ref() == "system"
+                && let toml::Value::Table(table) = value.get_ref()
+            {
+                system.extend(table.iter().map(|(key, value)| (key.clone(), (value.clone(), format!("{place} [system]")))));
+                continue;
+            }
             accepted.push((checked(key.get_ref(), value.into_inner(), &place)?, place));
         }
         for ((key, value), place) in accepted {
             self.values.insert(key, (value, place));
         }
+        self.system.extend(system);
         Ok(())
+    }
+
+    /// Parameters of the memory path from the tables `[system]` of the files: key, value as TOML, place.
+    pub fn system(&self) -> impl Iterator<Item = (&str, String, &str)> {
+        self.system.iter().map(|(key, (value, place))| (key.as_str(), value.to_string(), place.as_str()))
     }
 
     /// Lays one `key=value` over what is there. The value is TOML; a bare word stands for a string.

@@ -3,7 +3,10 @@
 use l1forge_config::{Config, Settings};
 use l1forge_sim::system::scan::Serial;
 use l1forge_sim::system::scheme::{NoSharing, PerfectKnowledge};
-use l1forge_sim::system::{L1s, NextLine, Prefetcher, Scheme, Sharing, SystemError, SystemParameters, Traffic, Verdict, run, run_with};
+use l1forge_sim::system::prefetch::{self, Action, Fill, Snake, View};
+use l1forge_sim::system::{
+    L1s, NextLine, Observation, PrefetchCounts, Prefetcher, Scheme, Sharing, SystemError, SystemParameters, Traffic, Verdict, run, run_with,
+};
 use l1forge_sim::trace::Events;
 use l1forge_sim::workload::{Workload, WorkloadParameters};
 
@@ -98,11 +101,117 @@ fn latencies_are_the_sum_of_the_parts() {
 fn prefetches_are_all_accounted_for() {
     let c = config(&["sms=4", "l1_bytes=4096"]);
     for workload in [Workload::VectorAdd, Workload::Gemm, Workload::GraphWalk, Workload::Contend, Workload::CyclicScan] {
-        let prefetchers = (0..4).map(|_| Box::new(NextLine) as Box<dyn Prefetcher>).collect();
+        let prefetchers = (0..4).map(|_| Box::new(NextLine::default()) as Box<dyn Prefetcher>).collect();
         let t = run_with(events(workload, 4, 0.2, 1), &c, &SystemParameters::default(), Box::new(NoSharing), prefetchers, |_| {}).unwrap();
         let p = t.measures.prefetch;
         assert!(p.issued > 0 && p.on_time + p.late > 0, "{workload}: {p:?}");
     }
+}
+
+/// A run with a prefetching scheme; `sets` are hardware settings.
+fn prefetched(workload: Workload, name: &str, sharing: Scheme, sets: &[&str], p: &SystemParameters) -> Traffic {
+    let scheme = prefetch::by_name(name).unwrap();
+    let sets: Vec<&str> = sets.iter().chain(&scheme.sets).copied().collect();
+    let c = config(&sets);
+    let prefetchers = prefetch::build(&scheme, &c, p);
+    run_with(events(workload, c.sms, 0.2, 1), &c, p, sharing.build(&c, p), prefetchers, |_| {})
+        .unwrap_or_else(|e| panic!("{workload} with {name} and {sharing}: {e}"))
+}
+
+/// Every run checks the balances of the design and of the system, and that they agree.
+#[test]
+fn every_prefetcher_balances_everywhere() {
+    let p = SystemParameters { zero_percent: 30, ..SystemParameters::default() };
+    let sets = ["sms=4", "l1_bytes=8192", "sc_peb_entries=8"];
+    for workload in Workload::ALL {
+        let base = prefetched(workload, "none", Scheme::None, &sets, &p);
+        assert!(base.prefetch_counters.is_empty() && base.measures.prefetch == PrefetchCounts::default());
+        for name in ["snake", "snakecharmer", "apogee", "apogee-sc"] {
+            let t = prefetched(workload, name, Scheme::None, &sets, &p);
+            let m = &t.measures;
+            assert_eq!((m.accesses, m.stores, m.atomics), (base.measures.accesses, base.measures.stores, base.measures.atomics));
+            if !name.contains('c') || name == "apogee" {
+                assert_eq!(m.register_hits, 0, "{workload} with {name}: no register is idle");
+            }
+        }
+    }
+}
+
+#[test]
+fn prefetchers_work_with_every_sharing_scheme() {
+    for workload in [Workload::Stencil2d, Workload::Contend, Workload::CyclicScan] {
+        for sharing in Scheme::ALL {
+            for prefetch_shared in [true, false] {
+                let p = SystemParameters { prefetch_shared, ..SystemParameters::default() };
+                let t = prefetched(workload, "snakecharmer", sharing, &["sms=6", "l1_bytes=8192"], &p);
+                assert!(t.measures.prefetch.issued > 0, "{workload} with {sharing}");
+                assert_eq!(t, prefetched(workload, "snakecharmer", sharing, &["sms=6", "l1_bytes=8192"], &p));
+            }
+        }
+    }
+}
+
+#[test]
+fn prefetches_pay_where_loads_are_regular() {
+    let p = SystemParameters { resident_blocks: 1, ..SystemParameters::default() };
+    let [none, snake, all] = ["none", "snake", "snakecharmer"].map(|n| prefetched(Workload::VectorAdd, n, Scheme::None, &["sms=4"], &p));
+    assert!(snake.cycles < none.cycles && all.cycles < none.cycles, "{} {} {}", none.cycles, snake.cycles, all.cycles);
+    assert!(all.measures.register_hits > 0 && all.measures.l1_misses < none.measures.l1_misses);
+    let zeros = SystemParameters { zero_percent: 100, ..p };
+    let zero = prefetched(Workload::VectorAdd, "snakecharmer", Scheme::None, &["sms=4"], &zeros);
+    let suppressed = |t: &Traffic| t.prefetch_counters.iter().find(|c| c.0 == "suppressed").unwrap().1;
+    assert!(suppressed(&all) == 0 && suppressed(&zero) > 100 && zero.measures.prefetch.issued < all.measures.prefetch.issued);
+    assert_eq!(prefetch::by_name("snack").unwrap_err().to_string().split(", ").next(), Some("prefetch = snack: legal is one of none"));
+}
+
+/// The design, but the first use of some prefetched lines is not told to it.
+struct Silent(Snake, u64);
+
+impl Prefetcher for Silent {
+    fn holds(&self, line: u64) -> bool {
+        self.0.holds(line)
+    }
+    fn load(&mut self, load: &Observation) {
+        self.0.load(load);
+    }
+    fn store(&mut self, line: u64) {
+        self.0.store(line);
+    }
+    fn used(&mut self, line: u64, handle: u64, late: bool) {
+        self.1 += 1;
+        if self.1 != 3 {
+            self.0.used(line, handle, late);
+        }
+    }
+    fn left(&mut self, line: u64, handle: u64, void: bool) {
+        self.0.left(line, handle, void);
+    }
+    fn fill(&mut self, fill: &Fill) {
+        self.0.fill(fill);
+    }
+    fn step(&mut self, now: u64, view: &dyn View) -> Action {
+        self.0.step(now, view)
+    }
+    fn is_resting(&self) -> bool {
+        self.0.is_resting()
+    }
+    fn flush(&mut self) {
+        self.0.flush();
+    }
+    fn counts(&self) -> PrefetchCounts {
+        self.0.counts()
+    }
+    fn check(&self, seen: &PrefetchCounts) -> Result<(), String> {
+        self.0.check(seen)
+    }
+}
+
+#[test]
+fn a_use_that_the_prefetcher_is_not_told_of_is_an_error() {
+    let (c, p) = (config(&["sms=2"]), SystemParameters::default());
+    let prefetchers = (0..2).map(|_| Box::new(Silent(Snake::new(&c, &p, true), 0)) as Box<dyn Prefetcher>).collect();
+    let error = run_with(events(Workload::VectorAdd, 2, 0.5, 1), &c, &p, Box::new(NoSharing), prefetchers, |_| {}).unwrap_err();
+    assert!(error.to_string().contains("broken balance of the prefetcher: "), "{error}");
 }
 
 /// A scheme that decides about a miss twice.

@@ -142,6 +142,10 @@ pub struct C2pCache {
     statistics: Statistics,
     tap: Option<Tap>,
     scratch: Scratch,
+    /// SMs with a query, with probes to answer, with fill notices: most have none in most cycles.
+    querying: SmSet,
+    probed: SmSet,
+    filling: SmSet,
 }
 
 /// What is found in a cycle; kept to avoid allocation.
@@ -150,6 +154,8 @@ struct Scratch {
     /// The parts that depend on state alone are up to date.
     prepared: bool,
     picks: Vec<Picks>,
+    /// SMs with picks.
+    picked: SmSet,
     engines: engine_pool::Arbitration,
     lane_offers: Vec<Option<update_lane::Offer>>,
     /// Stream tags that leave.
@@ -162,6 +168,8 @@ struct Scratch {
     rows: Vec<Rows>,
     /// Per slot.
     events: Vec<SlotEvent>,
+    /// SMs with rows.
+    reached: SmSet,
     offers: Vec<Offer>,
     offer_grants: probe_network::Arbitration,
     /// Per target.
@@ -212,6 +220,9 @@ impl C2pCache {
             statistics: Statistics::new(c),
             tap: None,
             scratch,
+            querying: SmSet::EMPTY,
+            probed: SmSet::EMPTY,
+            filling: SmSet::EMPTY,
             sizes,
         }
     }
@@ -245,7 +256,12 @@ impl C2pCache {
         x.prepared = true;
         let mut encoding = SmSet::EMPTY;
         x.lookups.clear();
-        for (sm, (store, picks)) in self.stores.iter().zip(&mut x.picks).enumerate() {
+        for sm in (x.picked & !self.querying).iter() {
+            x.picks[sm] = Picks::default();
+        }
+        x.picked = self.querying;
+        for sm in x.picked.iter() {
+            let (store, picks) = (&self.stores[sm], &mut x.picks[sm]);
             *picks = store.picks(self.now);
             if picks.encode.is_some() {
                 encoding.insert(sm);
@@ -261,7 +277,7 @@ impl C2pCache {
 
         let held = self.refresh.hold().then(|| self.refresh.sm());
         let valid = |origin| match origin {
-            Origin::Fill(sm) => self.fills[sm].head().is_some() && held != Some(sm),
+            Origin::Fill(sm) => self.filling.contains(sm) && held != Some(sm),
             Origin::Stream(tag) => self.buffer.valid() >> tag & 1 == 1,
         };
         let mut updating = 0;
@@ -298,6 +314,7 @@ impl C2pCache {
         for returned in self.lookups.returned() {
             let (sm, position) = (returned.port / z.k, returned.port % z.k);
             x.rows[sm * z.q + usize::from(returned.slot)].add(position, self.matrix.data(returned.position));
+            x.reached.insert(sm);
         }
         for (lookup, &granted) in x.lookups.iter().zip(&x.lookup_grants.granted) {
             let (sm, position) = (lookup.port / z.k, lookup.port % z.k);
@@ -306,8 +323,8 @@ impl C2pCache {
         }
 
         x.offers.clear();
-        for (sm, picks) in x.picks.iter().enumerate() {
-            if let Some(slot) = picks.offer {
+        for sm in x.picked.iter() {
+            if let Some(slot) = x.picks[sm].offer {
                 let query = self.stores[sm].slot(slot);
                 let (target, deadline) = (query.engine().target(), query.engine().deadline());
                 x.offers.push(Offer { target, probe: Probe { tag: query.tag(), requester: sm, slot, deadline } });
@@ -317,12 +334,10 @@ impl C2pCache {
         self.probes.clock(&x.offer_grants);
         for &(target, place) in &x.offer_grants.pushes {
             x.pushes[target] = Some(x.offers[place].probe);
+            self.probed.insert(target);
         }
-        for (target, queue) in self.queues.iter_mut().enumerate() {
-            let push = x.pushes[target].take();
-            if queue.is_idle() && push.is_none() {
-                continue;
-            }
+        for target in self.probed.iter() {
+            let (queue, push) = (&mut self.queues[target], x.pushes[target].take());
             let is = |port| signal::is(inputs, port, target);
             let answer = is(input::ANSWER_VALID).then(|| is(input::ANSWER_HIT));
             let i = probe_queue::In { now, push, answer, probe_ready: is(input::PROBE_READY) };
@@ -338,19 +353,20 @@ impl C2pCache {
                 probe_return::deliver(z, event, &mut x.events);
             }
             queue.clock(&i);
+            if queue.is_idle() {
+                self.probed.remove(target);
+            }
         }
 
         let enabled = signal::is(inputs, input::ENABLE, 0) && self.refresh.matrix_ready();
-        for (sm, store) in self.stores.iter_mut().enumerate() {
+        for sm in (self.querying | signal::sms(inputs, input::MISS_VALID)).iter() {
+            let store = &mut self.stores[sm];
             let is = |port| signal::is(inputs, port, sm);
             let miss = is(input::MISS_VALID).then(|| Alloc {
                 query: enabled && is(input::MISS_SHAREABLE),
                 tag: inputs.get(input::MISS_TAG, sm),
                 id: inputs.get(input::MISS_ID, sm),
             });
-            if store.is_idle() && miss.is_none() {
-                continue;
-            }
             if let Some(miss) = miss.filter(|_| store.miss_ready()) {
                 events.misses += 1;
                 events.queries += u64::from(miss.query);
@@ -373,9 +389,17 @@ impl C2pCache {
             }
             let slots = sm * z.q..(sm + 1) * z.q;
             store.clock(picks, &i, &x.rows[slots.clone()], &x.events[slots.clone()]);
-            x.rows[slots.clone()].fill(Rows::default());
+            if store.is_idle() {
+                self.querying.remove(sm);
+            } else {
+                self.querying.insert(sm);
+            }
+            if x.reached.contains(sm) {
+                x.rows[slots.clone()].fill(Rows::default());
+            }
             x.events[slots].fill(SlotEvent::default());
         }
+        x.reached = SmSet::EMPTY;
     }
 
     /// Engine results go to their owners, and new tags enter the engines.
@@ -427,12 +451,20 @@ impl C2pCache {
             model.clock(x.lane_offers[lane], taken, sm, x.lane_encoded[lane].take(), std::mem::take(&mut x.written[lane]));
         }
         let mut dropped = SmSet::EMPTY;
-        for (sm, queue) in self.fills.iter_mut().enumerate() {
-            let notice = signal::is(inputs, input::FILL_VALID, sm).then(|| inputs.get(input::FILL_TAG, sm));
+        let noticed = signal::sms(inputs, input::FILL_VALID);
+        let changing = if flush { self.sizes.all_sms() } else { noticed | x.fill_taken };
+        for sm in changing.iter() {
+            let queue = &mut self.fills[sm];
+            let notice = noticed.contains(sm).then(|| inputs.get(input::FILL_TAG, sm));
             if queue.dropped(notice.is_some(), flush) {
                 dropped.insert(sm);
             }
             queue.clock(notice, x.fill_taken.contains(sm), flush);
+            if queue.head().is_some() {
+                self.filling.insert(sm);
+            } else {
+                self.filling.remove(sm);
+            }
         }
         let beat = signal::is(inputs, input::STREAM_VALID, 0) && self.buffer.ready(x.stream_taken);
         let beat = beat.then(|| {
@@ -503,24 +535,40 @@ impl Block for C2pCache {
         signal::set_bit(outputs, output::STREAM_READY, self.buffer.ready(x.stream_taken));
         signal::set_sms(outputs, output::REFRESH_VALID, self.refresh.requests());
         outputs.words_mut(output::ANSWER_READY).fill(1);
-        for (sm, (store, picks)) in self.stores.iter().zip(&x.picks).enumerate() {
-            outputs.set(output::MISS_READY, sm, u64::from(store.miss_ready()));
+        outputs.words_mut(output::MISS_READY).fill(1);
+        for sm in self.querying.iter() {
+            outputs.set(output::MISS_READY, sm, u64::from(self.stores[sm].miss_ready()));
+        }
+        outputs.words_mut(output::FILL_READY).fill(1);
+        for sm in self.filling.iter() {
             outputs.set(output::FILL_READY, sm, u64::from(self.fills[sm].ready()));
-            let outcome = picks.outcome.map(|q| store.slot(q));
-            let (remote, source, reason) = outcome.map_or((false, 0, 0), |slot| query_slot::outcome(slot.end()));
-            outputs.set(output::OUTCOME_VALID, sm, u64::from(outcome.is_some()));
-            outputs.set(output::OUTCOME_ID, sm, outcome.map_or(0, |slot| slot.id()));
-            outputs.set(output::OUTCOME_REMOTE, sm, u64::from(remote));
-            outputs.set(output::OUTCOME_SOURCE, sm, source);
-            outputs.set(output::OUTCOME_REASON, sm, reason);
-            let l2 = picks.l2.map(|q| store.slot(q));
-            outputs.set(output::L2_VALID, sm, u64::from(l2.is_some()));
-            outputs.set(output::L2_TAG, sm, l2.map_or(0, |slot| slot.tag()));
-            outputs.set(output::L2_ID, sm, l2.map_or(0, |slot| slot.id()));
-            let probe = self.queues[sm].probe(self.now);
-            outputs.set(output::PROBE_VALID, sm, u64::from(probe.is_some()));
-            outputs.set(output::PROBE_TAG, sm, probe.map_or(0, |p| p.tag));
-            outputs.set(output::PROBE_REQUESTER, sm, probe.map_or(0, |p| p.requester as u64));
+        }
+        // From OUTCOME_VALID to L2_ID, all but ANSWER_READY, which lies between: most are 0 in most cycles.
+        for port in (output::OUTCOME_VALID..output::ANSWER_READY).chain(output::L2_VALID..=output::L2_ID) {
+            outputs.words_mut(port).fill(0);
+        }
+        for sm in x.picked.iter() {
+            let (store, picks) = (&self.stores[sm], &x.picks[sm]);
+            if let Some(slot) = picks.outcome.map(|q| store.slot(q)) {
+                let (remote, source, reason) = query_slot::outcome(slot.end());
+                outputs.set(output::OUTCOME_VALID, sm, 1);
+                outputs.set(output::OUTCOME_ID, sm, slot.id());
+                outputs.set(output::OUTCOME_REMOTE, sm, u64::from(remote));
+                outputs.set(output::OUTCOME_SOURCE, sm, source);
+                outputs.set(output::OUTCOME_REASON, sm, reason);
+            }
+            if let Some(slot) = picks.l2.map(|q| store.slot(q)) {
+                outputs.set(output::L2_VALID, sm, 1);
+                outputs.set(output::L2_TAG, sm, slot.tag());
+                outputs.set(output::L2_ID, sm, slot.id());
+            }
+        }
+        for sm in self.probed.iter() {
+            if let Some(probe) = self.queues[sm].probe(self.now) {
+                outputs.set(output::PROBE_VALID, sm, 1);
+                outputs.set(output::PROBE_TAG, sm, probe.tag);
+                outputs.set(output::PROBE_REQUESTER, sm, probe.requester as u64);
+            }
         }
         for (counter, &value) in self.statistics.counters().iter().enumerate() {
             outputs.set(output::COUNT_MISSES + counter, 0, value);

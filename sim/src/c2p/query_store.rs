@@ -119,14 +119,14 @@ impl QueryStore {
                 State::Outcome => outcome |= bit,
             }
         }
-        picks.encode = self.encode.pick(bits(encode));
+        picks.encode = self.encode.pick_of(encode);
         for (i, arbiter) in self.lookup.iter().enumerate() {
-            picks.lookup[i] = arbiter.pick(bits(lookup[i]));
+            picks.lookup[i] = arbiter.pick_of(lookup[i]);
         }
-        picks.select = self.select.pick(bits(select));
-        picks.offer = self.offer.pick(bits(offer));
-        picks.l2 = self.l2.pick(bits(l2));
-        picks.outcome = self.outcome.pick(bits(outcome));
+        picks.select = self.select.pick_of(select);
+        picks.offer = self.offer.pick_of(offer);
+        picks.l2 = self.l2.pick_of(l2);
+        picks.outcome = self.outcome.pick_of(outcome);
         picks
     }
 
@@ -144,6 +144,9 @@ impl QueryStore {
         let free = self.slots.iter().position(|s| s.state() == State::Free);
         self.busy = 0;
         for (q, slot) in self.slots.iter_mut().enumerate() {
+            if slot.state() == State::Free && !(miss_ready && free == Some(q) && i.miss.is_some()) {
+                continue;
+            }
             let mut lookup_ready = 0;
             for port in bits(i.lookup_ready.into()) {
                 lookup_ready |= u8::from(picks.lookup[port] == Some(q)) << port;

@@ -38,13 +38,11 @@ pub fn is(signals: &Signals, port: usize, element: usize) -> bool {
 
 /// A one-bit port of one element per SM, as a set.
 pub fn sms(signals: &Signals, port: usize) -> SmSet {
-    let mut set = SmSet::EMPTY;
-    for (sm, &word) in signals.words(port).iter().enumerate() {
-        if word != 0 {
-            set.insert(sm);
-        }
+    let mut masks = [0; 4];
+    for (mask, words) in masks.iter_mut().zip(signals.words(port).chunks(64)) {
+        *mask = words.iter().enumerate().fold(0, |mask, (sm, word)| mask | (word & 1) << sm);
     }
-    set
+    SmSet::from_words(&masks)
 }
 
 /// Drives a one-bit port of one element per SM.

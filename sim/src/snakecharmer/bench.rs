@@ -114,4 +114,33 @@ mod tests {
             assert!(ended, "seed {seed}: not drained");
         }
     }
+
+    #[test]
+    fn rest_is_as_good_as_idle_cycles() {
+        for (seed, sets) in [(1, &["sc_prt_age=40", "sc_anchor_period=64", "sc_zero_timer=50"][..]), (2, &["frontend=apogee"])] {
+            let c = config(sets);
+            let run = |rest: bool| {
+                let stream = Stream::new(Shape::Zeros, 4, 300, seed).zeros(200);
+                let mut bench = Bench::new(&c, Profile::ideal(&c), stream, seed).unjudged();
+                let (mut seen, mut rests) = (Vec::new(), 0);
+                for cycle in 0..12_000_u64 {
+                    seen.push(bench.step().1);
+                    // Time stands still around the design now and then.
+                    if cycle % 7 == 0 && bench.model.is_resting() {
+                        let cycles = cycle * 31 % 230;
+                        rests += 1;
+                        if rest {
+                            bench.model.rest(cycles);
+                        } else {
+                            let x = Inputs { enable: true, idle: c.sc_prt_entries.into(), ..Inputs::default() };
+                            (0..cycles).for_each(|_| bench.model.step(&x));
+                        }
+                    }
+                }
+                assert!(rests > 20, "{rests}");
+                (seen, *bench.model.counters())
+            };
+            assert!(run(true) == run(false), "seed {seed}");
+        }
+    }
 }

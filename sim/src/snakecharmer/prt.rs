@@ -179,6 +179,28 @@ impl Prt {
         self.answer
     }
 
+    /// Sectors of a line that a load in this cycle reads from a register, if no fill brings more in the same cycle.
+    pub fn readable(&self, line: u64) -> u64 {
+        self.find(line).map_or(0, |e| self.entries[e].ready | self.entries[e].consumed)
+    }
+
+    /// Without an input nothing but the age of entries changes.
+    pub fn is_resting(&self) -> bool {
+        let leave = self.age > 0 && !self.replace;
+        !self.busy && !self.answer.valid && !self.entries.iter().any(|e| e.consumed != 0 || leave && e.unread())
+    }
+
+    /// So many cycles without an input, while [resting](Prt::is_resting).
+    pub fn rest(&mut self, cycles: u64) {
+        if self.age > 0 {
+            let steps = (self.tick + cycles) / self.age;
+            self.tick = (self.tick + cycles) % self.age;
+            for e in self.entries.iter_mut().filter(|_| steps > 0) {
+                e.age = if e.unread() { (e.age + steps).min(2) } else { 0 };
+            }
+        }
+    }
+
     /// READY sectors held.
     pub fn ready_sectors(&self) -> u64 {
         self.entries.iter().map(|e| u64::from(e.ready.count_ones())).sum()

@@ -145,6 +145,18 @@ impl TailTable {
         }
     }
 
+    /// So many cycles without a load.
+    pub fn rest(&mut self, cycles: u64) {
+        let periods = (self.tick + cycles) / self.period;
+        self.tick = (self.tick + cycles) % self.period;
+        for e in self.entries.iter_mut().filter(|_| periods > 0) {
+            if !e.seen || periods > 1 {
+                e.anchor = None;
+            }
+            e.seen = false;
+        }
+    }
+
     /// A new pattern in the oldest place.
     fn replace(&mut self, load: Load) -> usize {
         let p = self.next;

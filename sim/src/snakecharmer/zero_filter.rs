@@ -28,6 +28,18 @@ impl ZeroFilter {
         self.entries[pattern as usize].counter == 3
     }
 
+    /// So many cycles without fill and clear.
+    pub fn rest(&mut self, cycles: u64) {
+        for e in &mut self.entries {
+            let left = self.last.saturating_sub(e.timer) + 1;
+            match e.counter {
+                3 if cycles >= left => *e = Entry::default(),
+                3 => e.timer += cycles,
+                _ => e.timer = 0,
+            }
+        }
+    }
+
     /// End of the cycle: pattern of a fill and whether it is all zero, pattern that is cleared.
     pub fn clock(&mut self, fill: Option<(u64, bool)>, clear: Option<u64>) {
         for (p, e) in self.entries.iter_mut().enumerate() {

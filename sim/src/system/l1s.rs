@@ -1,7 +1,8 @@
 //! The L1s of all SMs with their MSHRs, and what sharing schemes see of them.
 
-use super::measures::Measures;
+use super::measures::{Measures, PrefetchCounts};
 use super::parameters::SystemParameters;
+use super::prefetch::Tag;
 use crate::ParameterError;
 use crate::c2p::SmSet;
 use crate::c2p::probe_order::ProbeOrder;
@@ -62,7 +63,7 @@ pub(super) struct Entry {
     /// The line enters the L1 when it comes.
     pub install: bool,
     /// The prefetcher asked for it first.
-    pub prefetch: bool,
+    pub prefetch: Option<Tag>,
     /// A load waits for what the prefetcher asked for.
     pub wanted: bool,
     pub atomic: bool,
@@ -89,15 +90,13 @@ pub(super) struct SmCache {
     pub entries: Vec<Entry>,
     free: Vec<u16>,
     misses: VecDeque<Miss>,
-    pub requests: VecDeque<Request>,
-    /// The L1 looks something up for its own SM in this cycle, or has been probed in it.
-    port_used: bool,
+    requests: VecDeque<Request>,
     /// Lines stored to in this kernel.
     pub stored: LineSet,
-    /// Prefetched lines in the L1 that were not used yet.
-    pub unused: LineSet,
-    /// Prefetched lines that left the L1 unused.
-    pub wasted: LineSet,
+    /// Prefetched lines in the L1 that were not used yet, with their handles.
+    pub unread: LineMap<u64>,
+    /// What the memory path sees of the prefetches.
+    pub prefetch: PrefetchCounts,
 }
 
 const NO_LINE: u64 = u64::MAX;
@@ -118,6 +117,16 @@ pub struct L1s {
     pub(super) remote: Vec<(u64, usize, u16, usize)>,
     /// Lines that entered an L1 since the scheme looked last: SM, line, from another L1.
     installed: Vec<(usize, u64, bool)>,
+    /// Prefetched lines that left an L1 unused, to be told to the prefetcher: SM, line, handle, made void.
+    pub(super) left: Vec<(usize, u64, u64, bool)>,
+    /// L1s that look something up in this cycle, for their own SM or another.
+    ports: SmSet,
+    /// SMs with requests to the L2.
+    requesting: SmSet,
+    /// SMs with misses that no scheme has taken.
+    missing: SmSet,
+    /// SMs without room for a request to the L2.
+    blocked: SmSet,
     request_room: usize,
     waiting: usize,
 }
@@ -134,10 +143,9 @@ impl L1s {
             free: (0..p.mshrs as u16).rev().collect(),
             misses: VecDeque::new(),
             requests: VecDeque::new(),
-            port_used: false,
             stored: LineSet::default(),
-            unused: LineSet::default(),
-            wasted: LineSet::default(),
+            unread: LineMap::default(),
+            prefetch: PrefetchCounts::default(),
         };
         Ok(Self {
             sms: (0..config.sms).map(|_| cache()).collect(),
@@ -146,6 +154,11 @@ impl L1s {
             measures: Measures::default(),
             remote: Vec::new(),
             installed: Vec::new(),
+            left: Vec::new(),
+            ports: SmSet::EMPTY,
+            requesting: SmSet::EMPTY,
+            missing: SmSet::EMPTY,
+            blocked: SmSet::EMPTY,
             request_room: p.request_queue as usize,
             waiting: 0,
         })
@@ -161,6 +174,11 @@ impl L1s {
         self.waiting
     }
 
+    /// SMs with misses that no scheme has taken yet.
+    pub fn missing(&self) -> SmSet {
+        self.missing
+    }
+
     /// The oldest miss of an SM that waits for the scheme.
     pub fn peek_miss(&self, sm: usize) -> Option<Miss> {
         self.sms[sm].misses.front().copied()
@@ -170,6 +188,9 @@ impl L1s {
     pub fn take_miss(&mut self, sm: usize) -> Option<Miss> {
         let miss = self.sms[sm].misses.pop_front()?;
         self.waiting -= 1;
+        if self.sms[sm].misses.is_empty() {
+            self.missing.remove(sm);
+        }
         let copies = self.directory.get(&miss.line).copied().unwrap_or_default();
         let entry = &mut self.sms[sm].entries[miss.id as usize];
         entry.reusable = !copies.holders.is_empty();
@@ -202,21 +223,31 @@ impl L1s {
 
     /// The L1 can look something up for another SM in this cycle.
     pub fn port_free(&self, sm: usize) -> bool {
-        !self.sms[sm].port_used
+        !self.ports.contains(sm)
+    }
+
+    /// The L1s that cannot.
+    pub fn ports_used(&self) -> SmSet {
+        self.ports
     }
 
     /// The L1 looks something up in this cycle.
     pub fn use_port(&mut self, sm: usize) {
-        self.sms[sm].port_used = true;
+        self.ports.insert(sm);
     }
 
     pub(super) fn free_ports(&mut self) {
-        self.sms.iter_mut().for_each(|s| s.port_used = false);
+        self.ports = SmSet::EMPTY;
     }
 
     /// The SM can send a request to the L2.
     pub fn l2_room(&self, sm: usize) -> bool {
-        self.sms[sm].requests.len() < self.request_room
+        !self.blocked.contains(sm)
+    }
+
+    /// The SMs that cannot.
+    pub fn blocked(&self) -> SmSet {
+        self.blocked
     }
 
     /// Lines that entered an L1 since the last call: SM, line, whether from another L1.
@@ -264,17 +295,42 @@ impl L1s {
     /// The miss goes to the L2. There must be [room](L1s::l2_room).
     pub fn to_l2(&mut self, miss: &Miss) {
         let entry = &mut self.sms[miss.sm].entries[miss.id as usize];
-        let (kind, prefetch) = (if entry.atomic { Kind::Atomic } else { Kind::Read }, entry.prefetch);
+        let (kind, prefetch) = (if entry.atomic { Kind::Atomic } else { Kind::Read }, entry.prefetch.is_some());
         self.measures.l2_loads += u64::from(kind == Kind::Read && !prefetch);
         self.measures.l2_prefetches += u64::from(prefetch);
         self.measures.l2_atomics += u64::from(kind == Kind::Atomic);
         let &Miss { sm, id, line, .. } = miss;
-        self.sms[sm].requests.push_back(Request { sm, id, line, kind });
+        self.request(Request { sm, id, line, kind });
+    }
+
+    pub(super) fn request(&mut self, request: Request) {
+        self.sms[request.sm].requests.push_back(request);
+        self.requesting.insert(request.sm);
+        if self.sms[request.sm].requests.len() >= self.request_room {
+            self.blocked.insert(request.sm);
+        }
+    }
+
+    /// SMs with requests to the L2.
+    pub(super) fn requesting(&self) -> SmSet {
+        self.requesting
+    }
+
+    /// Takes the oldest request of an SM.
+    pub(super) fn take_request(&mut self, sm: usize) -> Option<Request> {
+        let request = self.sms[sm].requests.pop_front();
+        if self.sms[sm].requests.is_empty() {
+            self.requesting.remove(sm);
+        }
+        if self.sms[sm].requests.len() < self.request_room {
+            self.blocked.remove(sm);
+        }
+        request
     }
 
     /// The L1 of `source` serves the miss; the line reaches the port of the requester in cycle `cycle`.
     pub fn from_l1(&mut self, miss: &Miss, source: usize, cycle: u64) {
-        let prefetch = self.sms[miss.sm].entries[miss.id as usize].prefetch;
+        let prefetch = self.sms[miss.sm].entries[miss.id as usize].prefetch.is_some();
         self.measures.remote_hits += u64::from(!prefetch);
         self.measures.remote_prefetches += u64::from(prefetch);
         self.remote.push((cycle, miss.sm, miss.id, source));
@@ -293,6 +349,11 @@ impl L1s {
         self.sms[sm].lines.iter().position(|l| *l == line).map(|id| id as u16)
     }
 
+    /// Line of an MSHR in use.
+    pub(super) fn line_of(&self, sm: usize, id: u16) -> u64 {
+        self.sms[sm].lines[id as usize]
+    }
+
     /// Lines an SM has in flight.
     pub(super) fn in_flight_count(&self, sm: usize) -> usize {
         self.sms[sm].lines.len() - self.sms[sm].free.len()
@@ -305,6 +366,7 @@ impl L1s {
         cache.lines[id as usize] = line;
         cache.misses.push_back(Miss { sm, id, line, pc, shareable });
         self.waiting += 1;
+        self.missing.insert(sm);
         self.directory.entry(line).or_default().in_flight += 1;
         let entry = &mut cache.entries[id as usize];
         let waiting = std::mem::take(&mut entry.waiting);
@@ -312,33 +374,38 @@ impl L1s {
         Some(entry)
     }
 
-    /// The line of an MSHR arrives; those that wait for it are appended to `done`. Gives the line when it was prefetched.
-    pub(super) fn fill(&mut self, now: u64, sm: usize, id: u16, remote: bool, done: &mut Vec<(usize, u32)>) -> Option<u64> {
+    /// The line of an MSHR arrives, for the L1 or (`registered`) a register; those that wait for it are appended to `done`.
+    pub(super) fn fill(&mut self, now: u64, sm: usize, id: u16, remote: bool, registered: bool, done: &mut Vec<(usize, u32)>) {
         let line = self.sms[sm].lines[id as usize];
         let entry = &mut self.sms[sm].entries[id as usize];
         done.extend(entry.waiting.drain(..).map(|token| (sm, token)));
         entry.filled = true;
-        let (install, prefetch, held) = (entry.install, entry.prefetch && !entry.wanted, entry.held);
-        if !entry.prefetch {
+        let (install, unread, held) = (entry.install, entry.prefetch.filter(|_| !entry.wanted && !registered), entry.held);
+        if entry.prefetch.is_none() {
             self.measures.latency_sum += now - entry.since;
             self.measures.latencies += 1;
         }
-        if install {
-            if let Some(evicted) = self.sms[sm].l1.fill(line, 1) {
-                self.dropped(sm, evicted.line);
+        if install && !registered {
+            self.install(sm, line, remote);
+            if let Some(tag) = unread {
+                self.sms[sm].unread.insert(line, tag.handle);
             }
-            self.directory.entry(line).or_default().holders.insert(sm);
-            self.installed.push((sm, line, remote));
-            if prefetch {
-                self.sms[sm].unused.insert(line);
-            }
-        } else if prefetch {
-            self.measures.prefetch.unused += 1; // a store came in between
+        } else if let Some(tag) = unread {
+            self.sms[sm].prefetch.invalidated += 1; // a store came in between
+            self.left.push((sm, line, tag.handle, true));
         }
         if !held {
             self.retire(sm, id);
         }
-        prefetch.then_some(line)
+    }
+
+    /// A line enters an L1.
+    pub(super) fn install(&mut self, sm: usize, line: u64, remote: bool) {
+        if let Some(evicted) = self.sms[sm].l1.fill(line, 1) {
+            self.dropped(sm, evicted.line, false);
+        }
+        self.directory.entry(line).or_default().holders.insert(sm);
+        self.installed.push((sm, line, remote));
     }
 
     fn retire(&mut self, sm: usize, id: u16) {
@@ -354,24 +421,25 @@ impl L1s {
         }
     }
 
-    /// A line is no longer in an L1.
-    fn dropped(&mut self, sm: usize, line: u64) {
+    /// A line is no longer in an L1; `void`: it is stale.
+    fn dropped(&mut self, sm: usize, line: u64, void: bool) {
         if let Some(copies) = self.directory.get_mut(&line) {
             copies.holders.remove(sm);
             if copies.in_flight == 0 && copies.holders.is_empty() {
                 self.directory.remove(&line);
             }
         }
-        if self.sms[sm].unused.remove(&line) {
-            // Wasted twice and loaded later: one of the two is early.
-            self.measures.prefetch.unused += u64::from(!self.sms[sm].wasted.insert(line));
+        if let Some(handle) = self.sms[sm].unread.remove(&line) {
+            let counts = &mut self.sms[sm].prefetch;
+            *(if void { &mut counts.invalidated } else { &mut counts.evicted }) += 1;
+            self.left.push((sm, line, handle, void));
         }
     }
 
     /// Drops a line from an L1, if it is there.
     pub(super) fn drop_line(&mut self, sm: usize, line: u64) {
         if self.sms[sm].l1.invalidate(line) {
-            self.dropped(sm, line);
+            self.dropped(sm, line, true);
         }
     }
 
@@ -386,12 +454,11 @@ impl L1s {
 
     /// A new kernel: all L1s are emptied. Nothing may be in flight.
     pub(super) fn flush(&mut self) {
-        for cache in &mut self.sms {
+        for (sm, cache) in self.sms.iter_mut().enumerate() {
             cache.l1.flush_all();
             cache.stored.clear();
-            self.measures.prefetch.unused += (cache.unused.len() + cache.wasted.len()) as u64;
-            cache.unused.clear();
-            cache.wasted.clear();
+            cache.prefetch.invalidated += cache.unread.len() as u64;
+            self.left.extend(cache.unread.drain().map(|(line, handle)| (sm, line, handle, true)));
         }
         self.installed.clear();
         self.directory.clear();
@@ -399,6 +466,6 @@ impl L1s {
 
     /// No miss is in flight and nothing waits for the L2.
     pub(super) fn is_idle(&self) -> bool {
-        self.sms.iter().all(|s| s.free.len() == s.lines.len() && s.requests.is_empty())
+        self.requesting.is_empty() && self.sms.iter().all(|s| s.free.len() == s.lines.len())
     }
 }

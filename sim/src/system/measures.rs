@@ -22,16 +22,30 @@ pub struct Candidates {
 pub struct PrefetchCounts {
     /// Lines fetched.
     pub issued: u64,
-    /// In the L1 when they were first loaded.
+    /// In the L1 or a register when they were first loaded.
     pub on_time: u64,
-    /// Left the L1 before they were first loaded.
+    /// Left the L1 or their register before they were loaded, which the prefetcher noticed.
     pub early: u64,
     /// On their way when they were first loaded.
     pub late: u64,
-    /// Never loaded in the kernel.
+    /// Left, and not loaded as far as the prefetcher can tell.
     pub unused: u64,
-    /// Wanted, but in the L1 or on their way already, or no MSHR was free.
-    pub dropped: u64,
+    /// Made void by a store or the end of the kernel before they were loaded.
+    pub invalidated: u64,
+    /// Of `early` and `unused`, those that left the L1.
+    pub evicted: u64,
+}
+
+impl std::ops::AddAssign for PrefetchCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.issued += other.issued;
+        self.on_time += other.on_time;
+        self.early += other.early;
+        self.late += other.late;
+        self.unused += other.unused;
+        self.invalidated += other.invalidated;
+        self.evicted += other.evicted;
+    }
 }
 
 /// Counts of one run. All are of line accesses, after coalescing.
@@ -39,8 +53,10 @@ pub struct PrefetchCounts {
 pub struct Measures {
     /// Lines that loads looked up: `l1_hits + l1_misses`.
     pub accesses: u64,
-    /// Loads served by their own L1, `l1_merged` among them.
+    /// Loads served by their own SM, `l1_merged` and `register_hits` among them.
     pub l1_hits: u64,
+    /// Of the hits, those read from a register that held a prefetched line.
+    pub register_hits: u64,
     /// Of the hits, those whose line was on its way to the SM already (hit on miss).
     pub l1_merged: u64,
     /// Loads that sent a request of their own: `remote_hits + l2_loads`.
@@ -133,7 +149,11 @@ impl Measures {
                 self.probes,
                 self.probes_hit.sum() + self.probes_miss.sum() + self.probes_stray,
             ),
-            ("prefetches issued = on_time + early + late + unused", p.issued, p.on_time + p.early + p.late + p.unused),
+            (
+                "prefetches issued = on_time + early + late + unused + invalidated",
+                p.issued,
+                p.on_time + p.early + p.late + p.unused + p.invalidated,
+            ),
             ("misses = lines that came", self.l1_misses + self.atomics, self.latencies),
         ];
         for (name, left, right) in balances {

@@ -4,7 +4,8 @@ use super::cache_level::CacheLevel;
 use super::l1s::{Kind, L1s, Request};
 use super::measures::Measures;
 use super::parameters::SystemParameters;
-use super::prefetch::{Observation, Prefetcher};
+use super::run::SystemError;
+use super::prefetch::{Fill, Observation, Prefetcher, View};
 use super::scheme::Sharing;
 use super::timeline::Timeline;
 use crate::ParameterError;
@@ -16,6 +17,8 @@ use l1forge_config::Config;
 pub enum Reply {
     /// In the L1.
     Hit,
+    /// In a register.
+    Register,
     /// On its way: the token comes back from [`Memory::step`].
     Wait,
     /// Not possible in this cycle: try again in the next.
@@ -33,7 +36,7 @@ pub struct Load {
     pub line: u64,
     /// False for volatile loads, which go past the L1.
     pub shareable: bool,
-    /// Comes back from [`Memory::step`] when the line has come, unless the reply is [`Reply::Hit`].
+    /// Comes back from [`Memory::step`] when the line has come, if the reply is [`Reply::Wait`].
     pub token: u32,
 }
 
@@ -56,10 +59,33 @@ pub struct Memory {
     port_out: Vec<u64>,
     port_in: Vec<u64>,
     port_far: Vec<u64>,
-    wanted: Vec<u64>,
+    /// Per SM: the prefetched line that comes in this cycle, by id, from another L1.
+    fills: Vec<Option<(u16, bool)>>,
+    /// SMs whose prefetcher must be stepped.
+    prefetching: bool,
+    prefetch_shared: bool,
+    prefetch_mshrs: usize,
     due: Vec<(usize, u16, bool)>,
     answers: Vec<Request>,
     sent: Vec<Request>,
+}
+
+/// What a prefetcher sees of its L1.
+struct SmView<'a> {
+    l1s: &'a L1s,
+    sm: usize,
+    /// Lines that may be in flight when a prefetch is issued.
+    most: usize,
+}
+
+impl View for SmView<'_> {
+    fn has(&self, line: u64) -> bool {
+        self.l1s.holds(self.sm, line) || self.l1s.in_flight(self.sm, line).is_some()
+    }
+
+    fn room(&self) -> bool {
+        self.l1s.in_flight_count(self.sm) < self.most
+    }
 }
 
 impl Memory {
@@ -92,7 +118,11 @@ impl Memory {
             port_out: vec![0; n],
             port_in: vec![0; n],
             port_far: vec![0; n],
-            wanted: Vec::new(),
+            fills: vec![None; n],
+            prefetching: true,
+            prefetch_shared: p.prefetch_shared,
+            // A quarter of the MSHRs is kept for loads.
+            prefetch_mshrs: (p.mshrs - p.mshrs / 4) as usize,
             due: Vec::new(),
             answers: Vec::new(),
             sent: Vec::new(),
@@ -101,12 +131,19 @@ impl Memory {
 
     /// A load of a line.
     pub fn load(&mut self, now: u64, sm: usize, load: Load) -> Reply {
-        let Load { warp, pc, line, shareable, token } = load;
+        let Load { pc, line, shareable, token, .. } = load;
         if !self.sharing.admit(sm) {
             self.l1s.measures.stalls += 1;
             return Reply::Stall;
         }
         self.l1s.use_port(sm);
+        if shareable && self.prefetchers[sm].holds(line) {
+            self.l1s.measures.accesses += 1;
+            self.l1s.measures.l1_hits += 1;
+            self.l1s.measures.register_hits += 1;
+            self.observe(now, sm, &load, true);
+            return Reply::Register;
+        }
         if let Some(id) = self.l1s.in_flight(sm, line) {
             let entry = &mut self.l1s.sms[sm].entries[id as usize];
             if !shareable || !entry.install || entry.filled() {
@@ -114,21 +151,25 @@ impl Memory {
                 return Reply::Stall;
             }
             entry.waiting.push(token);
-            if entry.prefetch && !entry.wanted {
+            if let Some(tag) = entry.prefetch.filter(|_| !entry.wanted) {
                 entry.wanted = true;
-                self.l1s.measures.prefetch.late += 1;
+                self.l1s.sms[sm].prefetch.late += 1;
+                self.prefetchers[sm].used(line, tag.handle, true);
             }
             self.l1s.measures.accesses += 1;
             self.l1s.measures.l1_hits += 1;
             self.l1s.measures.l1_merged += 1;
-            self.observe(now, sm, warp, pc, line, false);
+            self.observe(now, sm, &load, false);
             return Reply::Wait;
         }
         if shareable && self.l1s.sms[sm].l1.load(line, 1) == Lookup::Hit {
             self.l1s.measures.accesses += 1;
             self.l1s.measures.l1_hits += 1;
-            self.l1s.measures.prefetch.on_time += u64::from(self.l1s.sms[sm].unused.remove(&line));
-            self.observe(now, sm, warp, pc, line, true);
+            if let Some(handle) = self.l1s.sms[sm].unread.remove(&line) {
+                self.l1s.sms[sm].prefetch.on_time += 1;
+                self.prefetchers[sm].used(line, handle, false);
+            }
+            self.observe(now, sm, &load, true);
             return Reply::Hit;
         }
         // The SM's own store must be seen: other L1s may hold the line as it was before.
@@ -140,8 +181,7 @@ impl Memory {
         entry.waiting.push(token);
         self.l1s.measures.accesses += 1;
         self.l1s.measures.l1_misses += 1;
-        self.l1s.measures.prefetch.early += u64::from(self.l1s.sms[sm].wasted.remove(&line));
-        self.observe(now, sm, warp, pc, line, false);
+        self.observe(now, sm, &load, false);
         Reply::Wait
     }
 
@@ -154,7 +194,9 @@ impl Memory {
         self.l1s.use_port(sm);
         self.l1s.store(sm, line);
         self.l1s.measures.stores += 1;
-        self.l1s.sms[sm].requests.push_back(Request { sm, id: 0, line, kind: Kind::Write });
+        self.l1s.request(Request { sm, id: 0, line, kind: Kind::Write });
+        self.prefetchers[sm].store(line);
+        self.prefetching = true;
         true
     }
 
@@ -175,23 +217,37 @@ impl Memory {
         let cache = &mut self.l1s.sms[sm];
         cache.stored.insert(line);
         self.l1s.drop_line(sm, line);
+        self.prefetchers[sm].store(line);
+        self.prefetching = true;
         Reply::Wait
     }
 
-    /// Shows a load to the prefetcher and fetches what it wants.
-    fn observe(&mut self, now: u64, sm: usize, warp: u32, pc: u64, line: u64, hit: bool) {
-        let in_flight = self.l1s.in_flight_count(sm);
-        self.prefetchers[sm].observe(&Observation { cycle: now, warp, pc, line, hit, in_flight }, &mut self.wanted);
-        for line in std::mem::take(&mut self.wanted) {
-            let there = self.l1s.holds(sm, line) || self.l1s.in_flight(sm, line).is_some();
-            let shareable = !self.l1s.sms[sm].stored.contains(&line);
-            match if there { None } else { self.l1s.new_miss(now, sm, line, pc, shareable, true) } {
-                Some(entry) => {
-                    entry.prefetch = true;
-                    self.l1s.measures.prefetch.issued += 1;
-                }
-                None => self.l1s.measures.prefetch.dropped += 1,
+    /// Shows a load to the prefetcher.
+    fn observe(&mut self, cycle: u64, sm: usize, load: &Load, hit: bool) {
+        self.prefetchers[sm].load(&Observation { cycle, warp: load.warp, pc: load.pc, line: load.line, hit });
+        self.prefetching = true;
+    }
+
+    /// One cycle of all prefetchers: where the fills of the cycle go, lines from registers, new prefetches.
+    fn prefetch(&mut self, now: u64, done: &mut Vec<(usize, u32)>) {
+        self.prefetching = false;
+        for (sm, prefetcher) in self.prefetchers.iter_mut().enumerate() {
+            let action = prefetcher.step(now, &SmView { l1s: &self.l1s, sm, most: self.prefetch_mshrs });
+            if let Some((id, remote)) = self.fills[sm].take() {
+                self.l1s.ended(sm, id, remote);
+                self.l1s.fill(now, sm, id, remote, action.registered, done);
             }
+            if let Some(line) = action.refill {
+                self.l1s.install(sm, line, false);
+            }
+            if let Some((line, tag)) = action.prefetch {
+                let shareable = self.prefetch_shared && !self.l1s.sms[sm].stored.contains(&line);
+                if let Some(entry) = self.l1s.new_miss(now, sm, line, 0, shareable, true) {
+                    entry.prefetch = Some(tag);
+                    self.l1s.sms[sm].prefetch.issued += 1;
+                }
+            }
+            self.prefetching |= !prefetcher.is_resting();
         }
     }
 
@@ -200,12 +256,29 @@ impl Memory {
         let mut due = std::mem::take(&mut self.due);
         self.arrivals.pop(now, &mut due);
         for (sm, id, remote) in due.drain(..) {
-            self.l1s.ended(sm, id, remote);
-            if let Some(line) = self.l1s.fill(now, sm, id, remote, done) {
-                self.prefetchers[sm].arrived(line);
+            let entry = &self.l1s.sms[sm].entries[id as usize];
+            let Some(tag) = entry.prefetch else {
+                self.l1s.ended(sm, id, remote);
+                self.l1s.fill(now, sm, id, remote, false, done);
+                continue;
+            };
+            if self.fills[sm].is_some() {
+                self.arrivals.push(now + 1, (sm, id, remote)); // one prefetch a cycle
+                continue;
             }
+            let bypass = entry.wanted || !entry.install;
+            self.prefetchers[sm].fill(&Fill { line: self.l1s.line_of(sm, id), tag, bypass });
+            self.fills[sm] = Some((id, remote));
+            self.prefetching = true;
         }
         self.due = due;
+        if self.prefetching {
+            self.prefetch(now, done);
+        }
+        for (sm, line, handle, void) in self.l1s.left.drain(..) {
+            self.prefetchers[sm].left(line, handle, void);
+            self.prefetching = true;
+        }
 
         self.sharing.step(now, &mut self.l1s);
         for (cycle, sm, id, _source) in self.l1s.remote.drain(..) {
@@ -214,9 +287,9 @@ impl Memory {
             self.arrivals.push(start, (sm, id, true));
         }
 
-        for (sm, cache) in self.l1s.sms.iter_mut().enumerate() {
+        for sm in self.l1s.requesting().iter() {
             if self.port_out[sm] <= now
-                && let Some(request) = cache.requests.pop_front()
+                && let Some(request) = self.l1s.take_request(sm)
             {
                 let cycles = if request.kind == Kind::Write { self.line_cycles } else { 1 };
                 self.port_out[sm] = now + cycles;
@@ -236,7 +309,7 @@ impl Memory {
 
     /// The next cycle in which something happens, if no SM accesses anything.
     pub fn next(&self, now: u64) -> Option<u64> {
-        let requests = self.l1s.sms.iter().any(|s| !s.requests.is_empty()).then_some(now + 1);
+        let requests = (self.prefetching || !self.l1s.requesting().is_empty()).then_some(now + 1);
         let misses = (self.l1s.waiting() > 0).then_some(now + 1);
         let next = [requests, misses, self.sharing.next(now), self.requests.next(), self.arrivals.next(), self.l2.next(now)];
         next.into_iter().flatten().min().map(|cycle| cycle.max(now + 1))
@@ -251,12 +324,39 @@ impl Memory {
     pub fn flush(&mut self) {
         self.l1s.flush();
         self.sharing.flush();
+        for (sm, line, handle, void) in self.l1s.left.drain(..) {
+            self.prefetchers[sm].left(line, handle, void);
+        }
         self.prefetchers.iter_mut().for_each(|p| p.flush());
+        self.prefetching = true;
     }
 
-    /// What was counted so far.
+    /// What was counted so far; of the prefetches, see [`Memory::finish`].
     pub fn measures(&self) -> &Measures {
         &self.l1s.measures
+    }
+
+    /// All counts, when nothing is on its way, and those of all prefetchers themselves.
+    ///
+    /// # Errors
+    /// A balance does not hold.
+    pub fn finish(&self) -> Result<(Measures, Vec<(&'static str, u64)>), SystemError> {
+        let mut measures = self.l1s.measures.clone();
+        let mut counters: Vec<(&'static str, u64)> = Vec::new();
+        for (cache, prefetcher) in self.l1s.sms.iter().zip(&self.prefetchers) {
+            prefetcher.check(&cache.prefetch).map_err(SystemError::Scheme)?;
+            measures.prefetch += cache.prefetch;
+            measures.prefetch += prefetcher.counts();
+            for (i, (name, value)) in prefetcher.counters().into_iter().enumerate() {
+                match counters.get_mut(i) {
+                    Some(sum) => sum.1 += value,
+                    None => counters.push((name, value)),
+                }
+            }
+        }
+        measures.check()?;
+        self.sharing.check(&measures).map_err(SystemError::Scheme)?;
+        Ok((measures, counters))
     }
 
     /// The sharing scheme.

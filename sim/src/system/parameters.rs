@@ -67,6 +67,14 @@ pub struct SystemParameters {
     pub probe_wait: u32,
     /// C2P: a line from another L1 is notified like one from L2.
     pub notify_remote_fills: bool,
+    /// Registers of an SM that are idle for prefetched lines, 0..=1024; more than `sc_prt_entries` count as so many.
+    pub idle_registers: u32,
+    /// Prefetches look for their line in other L1s, as misses do.
+    pub prefetch_shared: bool,
+    /// Of 100 stretches of memory so many are all zero, for the zero filter, 0..=100.
+    pub zero_percent: u32,
+    /// Lines of such a stretch, 1..=65536.
+    pub zero_lines: u32,
 }
 
 impl Default for SystemParameters {
@@ -99,6 +107,10 @@ impl Default for SystemParameters {
             ring_queue: 8,
             probe_wait: 1,
             notify_remote_fills: true,
+            idle_registers: 64,
+            prefetch_shared: true,
+            zero_percent: 0,
+            zero_lines: 96,
         }
     }
 }
@@ -139,6 +151,9 @@ impl SystemParameters {
         }
         ParameterError::check("system.probe_wait", self.probe_wait.into(), 1, 65_535)?;
         ParameterError::check("system.ccd_sample", self.ccd_sample.into(), 0, 65_535)?;
+        ParameterError::check("system.idle_registers", self.idle_registers.into(), 0, 1024)?;
+        ParameterError::check("system.zero_percent", self.zero_percent.into(), 0, 100)?;
+        ParameterError::check("system.zero_lines", self.zero_lines.into(), 1, 65_536)?;
         let grain = u64::from(config.line_bytes) * u64::from(self.l2_banks) * u64::from(self.l2_ways.max(1));
         if self.l2_bytes == 0 || !self.l2_bytes.is_multiple_of(grain) || self.l2_lines_per_bank(config) > 1 << 20 {
             let legal = format!("a multiple of line_bytes * l2_banks * l2_ways = {grain}, at most 1048576 lines a bank");

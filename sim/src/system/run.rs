@@ -39,12 +39,26 @@ pub struct Traffic {
     pub kernels: u64,
     /// What the scheme counts itself.
     pub scheme_counters: Vec<(&'static str, u64)>,
+    /// What all prefetchers together count themselves; empty when there are none.
+    pub prefetch_counters: Vec<(&'static str, u64)>,
 }
 
 impl Traffic {
     /// Instructions (of warps) per cycle, of the whole chip.
     pub fn ipc(&self) -> f64 {
         if self.cycles == 0 { 0.0 } else { self.instructions as f64 / self.cycles as f64 }
+    }
+
+    /// H / (H + M): loads that found a prefetched line, of those and the ones that had to wait for theirs.
+    pub fn coverage(&self) -> f64 {
+        let (m, p) = (&self.measures, &self.measures.prefetch);
+        p.on_time as f64 / (p.on_time + p.late + m.l1_misses).max(1) as f64
+    }
+
+    /// H / F: of the lines prefetched, those that were there when they were first loaded.
+    pub fn accuracy(&self) -> f64 {
+        let p = &self.measures.prefetch;
+        p.on_time as f64 / p.issued.max(1) as f64
     }
 
     /// Mean cycles from a miss to its line.
@@ -139,9 +153,7 @@ pub fn run_with(
         }
         memory.flush();
     }
-    let measures = memory.measures().clone();
-    measures.check()?;
-    memory.sharing().check(&measures).map_err(SystemError::Scheme)?;
+    let (measures, prefetch_counters) = memory.finish()?;
     Ok(Traffic {
         scheme: memory.sharing().name(),
         measures,
@@ -149,5 +161,6 @@ pub fn run_with(
         instructions: warps.instructions(),
         kernels,
         scheme_counters: memory.sharing().counters(),
+        prefetch_counters,
     })
 }

@@ -71,9 +71,7 @@ impl Serial {
     /// A broken balance.
     pub fn finish(mut self) -> Result<(Measures, Vec<(&'static str, u64)>), SystemError> {
         self.step(); // the counters of the last cycle
-        let measures = self.memory.measures().clone();
-        measures.check()?;
-        self.memory.sharing().check(&measures).map_err(SystemError::Scheme)?;
+        let (measures, _) = self.memory.finish()?;
         Ok((measures, self.memory.sharing().counters()))
     }
 }

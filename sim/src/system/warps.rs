@@ -16,6 +16,8 @@ use std::collections::{BinaryHeap, VecDeque};
 const PLACES: usize = 8;
 /// Cycles after which an SM looks for new work although it took none.
 const POLL: u64 = 64;
+/// Cycles of a load that is answered from a register: the lookup, and reading the register.
+const REGISTER_LATENCY: u64 = 2;
 
 #[derive(Default)]
 struct Warp {
@@ -54,11 +56,11 @@ struct Sm {
     pipe: Option<Pipe>,
     /// When the issue slots are free, in 1/`issue_width` cycles.
     issue_at: u64,
-    hits: VecDeque<(u64, u32)>,
+    /// Loads that end in a known cycle: hits in the L1, in registers.
+    hits: [VecDeque<(u64, u32)>; 2],
     /// Slots without an access.
     empty: Vec<u32>,
     took: bool,
-    wake: u64,
 }
 
 /// All warps of all SMs.
@@ -66,6 +68,8 @@ pub struct Warps {
     dealer: Dealer<Events>,
     p: SystemParameters,
     sms: Vec<Sm>,
+    /// Per SM: the next cycle in which it does something, if no line comes.
+    wake: Vec<u64>,
     /// Accesses held, and instructions in the pipe or in flight.
     work: usize,
     most_line: u64,
@@ -84,6 +88,7 @@ impl Warps {
             dealer: Dealer::new(events, parameters)?,
             p: p.clone(),
             sms: (0..config.sms).map(|_| Sm::default()).collect(),
+            wake: vec![0; config.sms as usize],
             work: 0,
             most_line: u64::MAX >> (64 - config.tag_bits()),
         })
@@ -94,9 +99,10 @@ impl Warps {
         let Some(kernel) = self.dealer.next_kernel()? else { return Ok(None) };
         let slots = self.dealer.slots();
         for sm in &mut self.sms {
-            *sm = Sm { empty: (0..slots).collect(), took: true, wake: now, issue_at: now * u64::from(self.p.issue_width), ..Sm::default() };
+            *sm = Sm { empty: (0..slots).collect(), took: true, issue_at: now * u64::from(self.p.issue_width), ..Sm::default() };
             sm.warps.resize_with(slots as usize, Warp::default);
         }
+        self.wake.fill(now);
         Ok(Some(kernel.name.clone()))
     }
 
@@ -115,7 +121,7 @@ impl Warps {
         let n = self.sms.len();
         let first = now as usize % n;
         for sm in (first..n).chain(0..first) {
-            if self.sms[sm].wake <= now {
+            if self.wake[sm] <= now {
                 self.step_sm(now, sm, memory)?;
             }
         }
@@ -123,11 +129,13 @@ impl Warps {
     }
 
     fn step_sm(&mut self, now: u64, sm: usize, memory: &mut Memory) -> Result<(), RunError> {
-        while let Some(&(cycle, token)) = self.sms[sm].hits.front()
-            && cycle <= now
-        {
-            self.sms[sm].hits.pop_front();
-            self.line_done(now, sm, token);
+        for kind in 0..2 {
+            while let Some(&(cycle, token)) = self.sms[sm].hits[kind].front()
+                && cycle <= now
+            {
+                self.sms[sm].hits[kind].pop_front();
+                self.line_done(now, sm, token);
+            }
         }
         if !self.sms[sm].empty.is_empty() && (std::mem::take(&mut self.sms[sm].took) || now.is_multiple_of(POLL)) {
             self.poll(now, sm)?;
@@ -138,7 +146,7 @@ impl Warps {
         if self.sms[sm].pipe.is_some() {
             self.look_up(now, sm, memory)?;
         }
-        self.sms[sm].wake = self.next_of(now, sm);
+        self.wake[sm] = self.next_of(now, sm);
         Ok(())
     }
 
@@ -152,7 +160,7 @@ impl Warps {
         if let Some(Reverse((cycle, _))) = s.ready.peek() {
             wake = wake.min((*cycle).max(s.issue_at.div_ceil(width)));
         }
-        if let Some((cycle, _)) = s.hits.front() {
+        for (cycle, _) in s.hits.iter().filter_map(|h| h.front()) {
             wake = wake.min(*cycle);
         }
         if !s.empty.is_empty() && !self.dealer.kernel_done() {
@@ -163,7 +171,7 @@ impl Warps {
 
     /// The next cycle in which an SM does something, if no line comes.
     pub fn next(&self) -> Option<u64> {
-        self.sms.iter().map(|s| s.wake).min().filter(|w| *w != u64::MAX)
+        self.wake.iter().copied().min().filter(|w| *w != u64::MAX)
     }
 
     /// Takes accesses for the slots that have none.
@@ -252,7 +260,11 @@ impl Warps {
                 Reply::Wait => pipe.at += 1,
                 Reply::Hit => {
                     pipe.at += 1;
-                    self.sms[sm].hits.push_back((now + u64::from(self.p.l1_latency), token));
+                    self.sms[sm].hits[0].push_back((now + u64::from(self.p.l1_latency), token));
+                }
+                Reply::Register => {
+                    pipe.at += 1;
+                    self.sms[sm].hits[1].push_back((now + REGISTER_LATENCY, token));
                 }
             }
         }
@@ -270,7 +282,7 @@ impl Warps {
     pub fn done(&mut self, now: u64, tokens: &mut Vec<(usize, u32)>) {
         for (sm, token) in tokens.drain(..) {
             self.line_done(now, sm, token);
-            self.sms[sm].wake = now + 1;
+            self.wake[sm] = now + 1;
         }
     }
 

@@ -235,6 +235,26 @@ impl SnakeCharmer {
         }
     }
 
+    /// Nothing is on its way inside: without an input only timers go on, as [`SnakeCharmer::rest`] makes them.
+    pub fn is_resting(&self) -> bool {
+        let quiet = self.load.is_none() && self.triggers.is_empty() && self.generator.idle() && self.queue.oldest().is_none();
+        quiet && self.feedback.event().is_none() && self.prt.is_resting()
+    }
+
+    /// So many cycles at once in which every input is 0 but `enable_i` and the number of idle registers, which stay as they were, while
+    /// [resting](SnakeCharmer::is_resting).
+    pub fn rest(&mut self, cycles: u64) {
+        match &mut self.tables {
+            Tables::Snake(_, tail) => tail.rest(cycles),
+            Tables::Apogee(_) | Tables::External => {}
+        }
+        if let Some(z) = &mut self.zero_filter {
+            z.rest(cycles);
+        }
+        self.prt.rest(cycles);
+        self.last = None;
+    }
+
     fn read(&self, pattern: u64) -> Read {
         match &self.tables {
             Tables::Snake(_, tail) => tail.read(pattern),

@@ -1,6 +1,6 @@
 //! The studies there are. Paper values: C2P paper, evaluation; IPC change on R1S1 in percent.
 
-use super::{Claim, Class, Experiment, Measure, Point};
+use super::{Claim, Class, Experiment, Measure, Point, Subject, prefetching};
 use crate::ParameterError;
 use crate::system::scheme::Scheme;
 
@@ -21,7 +21,7 @@ pub fn by_name(name: &str) -> Result<Experiment, ParameterError> {
 /// C2P with some settings.
 fn c2p(label: impl Into<String>, x: f64, settings: &[&str], paper: Option<f64>) -> Point {
     let settings = settings.iter().map(|s| (*s).to_string()).collect();
-    Point { label: label.into(), x, scheme: Scheme::C2p, settings, baseline: Vec::new(), paper }
+    Point { label: label.into(), x, scheme: Scheme::C2p, prefetch: "none", settings, baseline: Vec::new(), paper }
 }
 
 /// One key swept.
@@ -30,7 +30,7 @@ fn sweep(key: &str, values: &[(u32, Option<f64>)]) -> Vec<Point> {
 }
 
 fn gain(text: &str, better: usize, worse: usize, paper: f64) -> Claim {
-    Claim { text: text.into(), measure: Measure::Ipc, class: Class::R1S1, better, worse: Some(worse), paper }
+    Claim { text: text.into(), measure: Measure::Ipc, class: Some(Class::R1S1), better, worse: Some(worse), paper }
 }
 
 fn study(
@@ -41,10 +41,14 @@ fn study(
     points: Vec<Point>,
     claims: Vec<Claim>,
 ) -> Experiment {
-    Experiment { name, title, x_label, log_x, points, claims, note: "" }
+    Experiment { name, subject: Subject::Sharing, title, x_label, log_x, points, claims, note: "" }
 }
 
 fn all() -> Vec<Experiment> {
+    sharing().into_iter().chain(prefetching::all()).collect()
+}
+
+fn sharing() -> Vec<Experiment> {
     vec![
         schemes(),
         study(
@@ -77,7 +81,7 @@ fn all() -> Vec<Experiment> {
             "cycles",
             true,
             sweep("lookup_latency", &[(2, Some(23.5)), (8, None), (16, None), (64, Some(17.8))]),
-            vec![gain("2 cycles against 64", 0, 3, 5.7), Claim { class: Class::R0S1, ..gain("2 cycles against 64, on R0S1", 0, 3, 11.0) }],
+            vec![gain("2 cycles against 64", 0, 3, 5.7), Claim { class: Some(Class::R0S1), ..gain("2 cycles against 64, on R0S1", 0, 3, 11.0) }],
         ),
         study(
             "return-latency",
@@ -85,7 +89,7 @@ fn all() -> Vec<Experiment> {
             "cycles",
             true,
             sweep("return_latency", &[(2, Some(23.5)), (8, None), (16, None), (32, Some(14.0))]),
-            vec![gain("2 cycles against 32", 0, 3, 9.5), Claim { class: Class::R1S0, ..gain("2 cycles against 32, on R1S0", 0, 3, 2.4) }],
+            vec![gain("2 cycles against 32", 0, 3, 9.5), Claim { class: Some(Class::R1S0), ..gain("2 cycles against 32, on R1S0", 0, 3, 2.4) }],
         ),
         study(
             "update-bandwidth",
@@ -137,6 +141,7 @@ fn all() -> Vec<Experiment> {
                     c2p("16", 16.0, &["refresh_period=16"], None),
                     c2p("128", 128.0, &["refresh_period=128"], None),
                     c2p("1024", 1024.0, &["refresh_period=1024"], None),
+                    c2p("128, limit 1", 128.5, &["probe_limit=1"], None),
                     c2p("128, limit 2", 129.0, &["probe_limit=2"], None),
                     c2p("128, limit 4", 130.0, &["probe_limit=4"], None),
                     c2p("128, limit 8", 131.0, &["probe_limit=8"], None),
@@ -201,6 +206,7 @@ fn schemes() -> Experiment {
         label: scheme.name().into(),
         x: i as f64,
         scheme,
+        prefetch: "none",
         settings: Vec::new(),
         baseline: Vec::new(),
         paper,
@@ -213,7 +219,7 @@ fn schemes() -> Experiment {
         (Scheme::Ring, Some(2.4)),
     ];
     let points: Vec<Point> = list.into_iter().enumerate().map(point).collect();
-    let over = |text: &str, point, class, paper| Claim { class, worse: None, ..gain(text, point, 0, paper) };
+    let over = |text: &str, point, class, paper| Claim { class: Some(class), worse: None, ..gain(text, point, 0, paper) };
     let mut claims = vec![
         over("C2P raises the IPC of R1S1", 0, Class::R1S1, 23.5),
         over("C2P changes R0S0 little", 0, Class::R0S0, 1.4),
@@ -242,7 +248,7 @@ fn scope() -> Vec<Point> {
         for (size, paper) in [8_u32, 16, 32, 64].into_iter().zip(paper) {
             let settings = vec![format!("system.cluster={size}")];
             let label = format!("{scheme} {size}");
-            points.push(Point { label, x: f64::from(size), scheme, settings, baseline: Vec::new(), paper });
+            points.push(Point { label, x: f64::from(size), scheme, prefetch: "none", settings, baseline: Vec::new(), paper });
         }
     }
     points.push(c2p("c2p 64, 3 copies", 64.0, &["copies=3"], Some(21.2)));
@@ -253,7 +259,7 @@ fn scaling() -> Vec<Point> {
     let point = |(scheme, sms): (Scheme, u32)| {
         let settings = vec![format!("sms={sms}")];
         let label = format!("{scheme}, {sms} SMs");
-        Point { label, x: f64::from(sms), scheme, settings: settings.clone(), baseline: settings, paper: None }
+        Point { label, x: f64::from(sms), scheme, prefetch: "none", settings: settings.clone(), baseline: settings, paper: None }
     };
     let all = [32, 64, 128].into_iter().flat_map(|sms| [Scheme::C2p, Scheme::Ata, Scheme::Ccd, Scheme::Ring].map(|s| (s, sms)));
     all.map(point).collect()

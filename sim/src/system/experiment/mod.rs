@@ -6,14 +6,19 @@
 
 mod catalogue;
 mod outcome;
+mod page;
+mod prefetching;
 
 pub use catalogue::{by_name, names};
 pub use outcome::{ClaimOutcome, Finding, Outcome, PointOutcome, Value, evaluate};
 
+use super::measures::PrefetchCounts;
 use super::parameters::SystemParameters;
-use super::run::{SystemError, Traffic, run};
+use super::prefetch;
+use super::run::{SystemError, Traffic, run_with};
 use super::scheme::Scheme;
 use crate::ParameterError;
+use crate::snakecharmer::study::configuration;
 use crate::workload::{Workload, WorkloadParameters};
 use l1forge_config::{Config, ConfigError, Settings};
 use serde::{Deserialize, Serialize};
@@ -62,11 +67,13 @@ pub struct Point {
     pub x: f64,
     /// The scheme.
     pub scheme: Scheme,
+    /// The prefetching scheme.
+    pub prefetch: &'static str,
     /// Settings of the run, `key=value` or `system.key=value`.
     pub settings: Vec<String>,
-    /// Those of them that the baseline has too.
+    /// Those of them that the baseline, without sharing and prefetching, has too.
     pub baseline: Vec<String>,
-    /// IPC change over the baseline that the paper gives for R1S1, in percent.
+    /// IPC change over the baseline that the paper gives for R1S1, in percent; for studies of prefetching coverage, in percent.
     pub paper: Option<f64>,
 }
 
@@ -77,8 +84,8 @@ pub struct Claim {
     pub text: String,
     /// What is compared.
     pub measure: Measure,
-    /// The group.
-    pub class: Class,
+    /// The group; `None`: all workloads.
+    pub class: Option<Class>,
     /// Index of the point that is said to be better, and of the other; `None`: the baseline.
     pub better: usize,
     /// See `better`.
@@ -96,6 +103,23 @@ pub enum Measure {
     L2Saved,
     /// TP + TN, in percent of the misses.
     Pruning,
+    /// Coverage of the prefetcher, in percent.
+    Coverage,
+    /// Its accuracy, in percent.
+    Accuracy,
+    /// Prefetches on time, in percent of those asked for.
+    OnTime,
+    /// Lines from DRAM saved, in percent of the baseline's.
+    DramSaved,
+}
+
+/// What a study is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// Sharing of L1s.
+    Sharing,
+    /// Prefetching.
+    Prefetching,
 }
 
 /// A study.
@@ -103,6 +127,8 @@ pub enum Measure {
 pub struct Experiment {
     /// Its name.
     pub name: &'static str,
+    /// What it is about.
+    pub subject: Subject,
     /// Its title.
     pub title: &'static str,
     /// What x is.
@@ -124,6 +150,8 @@ pub struct Task {
     pub workload: Workload,
     /// Name of the scheme.
     pub scheme: String,
+    /// Name of the prefetching scheme.
+    pub prefetch: String,
     /// Settings, `key=value` or `system.key=value`.
     pub settings: Vec<String>,
     /// SMs.
@@ -152,6 +180,12 @@ pub struct Record {
     pub miss_latency: f64,
     pub dropped_fills: u64,
     pub notices: u64,
+    /// Issued, on time, early, late, unused, invalidated.
+    pub prefetches: [u64; 6],
+    pub coverage: f64,
+    pub accuracy: f64,
+    /// Candidates with data, of these suppressed; all zero, of these passed on.
+    pub filtered: [u64; 4],
 }
 
 /// Why a study fails.
@@ -182,7 +216,8 @@ impl Task {
                 None => settings.set(setting)?,
             }
         }
-        let config = settings.resolve()?;
+        let scheme = prefetch::by_name(&self.prefetch)?;
+        let config = if scheme.prefetch { configuration(&settings, &scheme)? } else { settings.resolve()? };
         parameters.check(&config)?;
         Ok((config, parameters))
     }
@@ -197,8 +232,9 @@ impl Task {
         let (sms, seed, scale, line_bytes) = (config.sms, self.seed, self.scale, config.line_bytes);
         let work = WorkloadParameters { sms, scale, seed, line_bytes, ..WorkloadParameters::default() };
         let events = self.workload.events(work)?;
-        let traffic = run(Box::new(events), &config, &parameters, scheme, |_| {})
-            .map_err(|e| ExperimentError::Run(format!("{} with {}", self.workload, self.scheme), e))?;
+        let prefetchers = prefetch::build(&prefetch::by_name(&self.prefetch)?, &config, &parameters);
+        let traffic = run_with(Box::new(events), &config, &parameters, scheme.build(&config, &parameters), prefetchers, |_| {})
+            .map_err(|e| ExperimentError::Run(format!("{} with {} and {}", self.workload, self.scheme, self.prefetch), e))?;
         Ok(Record::of(&traffic))
     }
 }
@@ -206,7 +242,8 @@ impl Task {
 impl Record {
     fn of(t: &Traffic) -> Self {
         let m = &t.measures;
-        let counter = |name: &str| t.scheme_counters.iter().find(|c| c.0 == name).map_or(0, |c| c.1);
+        let named = |list: &[(&str, u64)], name: &str| list.iter().find(|c| c.0 == name).map_or(0, |c| c.1);
+        let counter = |name| named(&t.scheme_counters, name);
         let summary = |h: &super::Histogram| {
             let s = h.summary();
             [s.mean, s.p90 as f64, s.p95 as f64, s.p99 as f64, s.max as f64]
@@ -227,6 +264,13 @@ impl Record {
             miss_latency: t.miss_latency(),
             dropped_fills: counter("dropped_fills"),
             notices: counter("notices"),
+            prefetches: {
+                let PrefetchCounts { issued, on_time, early, late, unused, invalidated, .. } = m.prefetch;
+                [issued, on_time, early, late, unused, invalidated]
+            },
+            coverage: t.coverage(),
+            accuracy: t.accuracy(),
+            filtered: ["useful", "useful_suppressed", "zero", "zero_passed"].map(|name| named(&t.prefetch_counters, name)),
         }
     }
 
@@ -240,19 +284,20 @@ impl Experiment {
     /// All simulations for one workload: baseline, slower baseline, then baseline and run of each point. Equal ones occur once only in
     /// what is run, because results are kept by task.
     pub fn tasks(&self, workload: Workload, sms: u32, seed: u64, scale: f64) -> Vec<Task> {
-        let task = |scheme: Scheme, settings: &[String]| Task {
+        let task = |scheme: Scheme, prefetch: &str, settings: &[String]| Task {
             workload,
             scheme: scheme.name().into(),
+            prefetch: prefetch.into(),
             settings: settings.to_vec(),
             sms,
             seed,
             scale,
         };
         let slower = vec![format!("l2_latency={}", 200 + SLOWER)];
-        let mut tasks = vec![task(Scheme::None, &[]), task(Scheme::None, &slower)];
+        let mut tasks = vec![task(Scheme::None, "none", &[]), task(Scheme::None, "none", &slower)];
         for point in &self.points {
-            tasks.push(task(Scheme::None, &point.baseline));
-            tasks.push(task(point.scheme, &point.settings));
+            tasks.push(task(Scheme::None, "none", &point.baseline));
+            tasks.push(task(point.scheme, point.prefetch, &point.settings));
         }
         tasks
     }

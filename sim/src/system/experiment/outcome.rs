@@ -1,10 +1,8 @@
 //! From records to values, findings, tables and charts.
 
 use super::{Claim, Class, Experiment, Measure, Record};
-use crate::pascal::plot::{Chart, Series};
 use crate::workload::Workload;
 use serde::Serialize;
-use std::fmt::Write as _;
 
 /// Claims about differences of up to this many percentage points are claims that there is none.
 const FLAT: f64 = 1.0;
@@ -68,6 +66,10 @@ pub struct Value {
     pub of_perfect_percent: f64,
     /// TP + TN, in percent of the misses.
     pub pruning_percent: f64,
+    /// Lines from DRAM, in percent of the baseline's.
+    pub dram_percent: f64,
+    /// Prefetches on time, early and late, in percent of those asked for; 0 when there are none.
+    pub timeliness_percent: [f64; 3],
     /// The counts.
     pub record: Record,
 }
@@ -86,17 +88,22 @@ pub struct PointOutcome {
 }
 
 impl PointOutcome {
-    /// Mean over the workloads of a group; `None` when there are none.
-    pub fn mean(&self, class: Class, of: impl Fn(&Value) -> f64) -> Option<f64> {
-        let values: Vec<f64> = self.values.iter().filter(|v| v.class == class).map(of).collect();
+    /// Mean over the workloads of a group (`None`: over all); `None` when there are none.
+    pub fn mean(&self, class: impl Into<Option<Class>>, of: impl Fn(&Value) -> f64) -> Option<f64> {
+        let class = class.into();
+        let values: Vec<f64> = self.values.iter().filter(|v| class.is_none_or(|c| v.class == c)).map(of).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
-    fn measure(&self, class: Class, measure: Measure) -> Option<f64> {
+    fn measure(&self, class: Option<Class>, measure: Measure) -> Option<f64> {
         self.mean(class, |v| match measure {
             Measure::Ipc => v.ipc_percent,
             Measure::L2Saved => 100.0 - v.l2_percent,
             Measure::Pruning => v.pruning_percent,
+            Measure::Coverage => 100.0 * v.record.coverage,
+            Measure::Accuracy => 100.0 * v.record.accuracy,
+            Measure::OnTime => v.timeliness_percent[0],
+            Measure::DramSaved => 100.0 - v.dram_percent,
         })
     }
 }
@@ -151,6 +158,11 @@ pub fn evaluate(experiment: &Experiment, records: &[(Workload, Vec<Record>)]) ->
                     l2_percent: percent(run.l2_accesses, base.l2_accesses),
                     of_perfect_percent: percent(run.remote_hits, run.perfect_hits),
                     pruning_percent: percent(run.candidates[0] + run.candidates[3], run.candidates.iter().sum()),
+                    dram_percent: percent(run.dram_fills, base.dram_fills),
+                    timeliness_percent: {
+                        let asked = [run.prefetches[1], run.prefetches[2], run.prefetches[3]];
+                        asked.map(|n| 100.0 * n as f64 / asked.iter().sum::<u64>().max(1) as f64)
+                    },
                     record: run.clone(),
                 }
             };
@@ -168,115 +180,6 @@ fn judge(claim: &Claim, points: &[PointOutcome]) -> ClaimOutcome {
     let ours = better.zip(worse).map(|(b, w)| b - w);
     let finding = ours.map_or(Finding::NotDecided, |ours| Finding::of(claim.paper, ours));
     ClaimOutcome { text: claim.text.clone(), paper: claim.paper, ours, finding }
-}
-
-impl Outcome {
-    /// One line for each workload and point.
-    pub fn csv(&self) -> String {
-        let mut csv = String::from(
-            "point,x,workload,class,ipc_percent,l2_percent,of_perfect_percent,pruning_percent,cycles,misses,remote_hits,perfect_hits,in_flight_elsewhere,\
-             l2_accesses,dram_fills,tp,fp,fn,tn,hit_p90,hit_p95,hit_p99,miss_p90,miss_p95,miss_p99,miss_latency,dropped_fills,notices\n",
-        );
-        for p in &self.points {
-            for v in &p.values {
-                let r = &v.record;
-                let [tp, fp, fn_, tn] = r.candidates;
-                let _ = writeln!(
-                    csv,
-                    "{},{},{},{:?},{:.3},{:.3},{:.3},{:.3},{},{},{},{},{},{},{},{tp},{fp},{fn_},{tn},{},{},{},{},{},{},{:.2},{},{}",
-                    p.label.replace(",", ""),
-                    p.x,
-                    v.workload,
-                    v.class,
-                    v.ipc_percent,
-                    v.l2_percent,
-                    v.of_perfect_percent,
-                    v.pruning_percent,
-                    r.cycles,
-                    r.misses,
-                    r.remote_hits,
-                    r.perfect_hits,
-                    r.in_flight_elsewhere,
-                    r.l2_accesses,
-                    r.dram_fills,
-                    r.probes_hit[1],
-                    r.probes_hit[2],
-                    r.probes_hit[3],
-                    r.probes_miss[1],
-                    r.probes_miss[2],
-                    r.probes_miss[3],
-                    r.miss_latency,
-                    r.dropped_fills,
-                    r.notices
-                );
-            }
-        }
-        csv
-    }
-
-    /// IPC change over x, one line for each group, the paper's R1S1 beside.
-    pub fn svg(&self, experiment: &Experiment) -> Option<String> {
-        let line = |name: String, points: Vec<(f64, f64)>| Series { marked: true, ..Series::line(name, points) };
-        let mut series: Vec<Series> = Class::ALL
-            .into_iter()
-            .map(|class| {
-                let points = self.points.iter().filter_map(|p| Some((p.x, p.mean(class, |v| v.ipc_percent)?))).collect();
-                line(format!("{class:?}"), points)
-            })
-            .collect();
-        series.push(line("paper, R1S1".into(), self.points.iter().filter_map(|p| Some((p.x, p.paper?))).collect()));
-        series.retain(|s| !s.points.is_empty());
-        let chart = Chart {
-            title: experiment.title.into(),
-            x_label: experiment.x_label.into(),
-            y_label: "IPC change over no sharing, %".into(),
-            log_x: experiment.log_x,
-            log_y: false,
-            series,
-        };
-        chart.to_svg().ok()
-    }
-
-    /// The page.
-    pub fn page(&self, experiment: &Experiment, command: &str) -> String {
-        let number = |v: Option<f64>| v.map_or("—".to_string(), |v| format!("{v:.1}"));
-        let mut page = format!("# {}\n\n`{command}`\n\n", experiment.title);
-        if !experiment.note.is_empty() {
-            let _ = writeln!(page, "{}\n", experiment.note);
-        }
-        page += "Means over the workloads of a group. IPC: change over the baseline without sharing, in percent. L2: accesses left, in percent of the baseline.\n\n";
-        page += "| point | paper R1S1 | R1S1 | R1S0 | R0S1 | R0S0 | L2 left R1S1 | L2 left R1S0 | of perfect knowledge | TP+TN R1S1 |\n|---|---|---|---|---|---|---|---|---|---|\n";
-        for p in &self.points {
-            let ipc = |class| number(p.mean(class, |v| v.ipc_percent));
-            let l2 = |class| number(p.mean(class, |v| v.l2_percent));
-            let (hits, perfect) = p.values.iter().fold((0, 0), |s, v| (s.0 + v.record.remote_hits, s.1 + v.record.perfect_hits));
-            let share = number((perfect > 0).then(|| 100.0 * hits as f64 / perfect as f64));
-            let _ = writeln!(
-                page,
-                "| {} | {} | {} | {} | {} | {} | {} | {} | {share} | {} |",
-                p.label,
-                number(p.paper),
-                ipc(Class::R1S1),
-                ipc(Class::R1S0),
-                ipc(Class::R0S1),
-                ipc(Class::R0S0),
-                l2(Class::R1S1),
-                l2(Class::R1S0),
-                number(p.mean(Class::R1S1, |v| v.pruning_percent))
-            );
-        }
-        if !self.claims.is_empty() {
-            page += "\n| claim of the paper | paper, points | ours, points | finding |\n|---|---|---|---|\n";
-            for c in &self.claims {
-                let _ = writeln!(page, "| {} | {:.1} | {} | {} |", c.text, c.paper, number(c.ours), c.finding.text());
-            }
-        }
-        page += "\n| workload | redundancy | sensitivity | group |\n|---|---|---|---|\n";
-        for (workload, r, s, class) in &self.classes {
-            let _ = writeln!(page, "| {workload} | {:.1} % | {:.1} % | {class:?} |", 100.0 * r, 100.0 * s);
-        }
-        page
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use super::Sharing;
 use crate::block::{Block, Signals};
-use crate::c2p::{C2pCache, COUNTERS, Reason, input, output};
+use crate::c2p::signal;
+use crate::c2p::{C2pCache, COUNTERS, Reason, SmSet, input, output};
 use crate::system::l1s::{L1s, Miss, Verdict};
 use crate::system::measures::Measures;
 use crate::system::parameters::SystemParameters;
@@ -17,7 +18,6 @@ struct Side {
     /// Probes: cycle of the answer, tag.
     probes: VecDeque<(u64, u64)>,
     notices: VecDeque<u64>,
-    streaming: bool,
     /// Cycles that a probe waits for the port.
     waits: u32,
 }
@@ -37,6 +37,12 @@ pub struct C2p {
     notify_remote: bool,
     probe_wait: u32,
     flush: bool,
+    /// SMs with probes to answer, with notices, with a held-up probe.
+    probing: SmSet,
+    noticing: SmSet,
+    waiting: SmSet,
+    /// SMs whose tags are asked for.
+    streaming: SmSet,
     /// Lines the block was told of.
     notices: u64,
 }
@@ -60,6 +66,10 @@ impl C2p {
             notify_remote: p.notify_remote_fills,
             probe_wait: p.probe_wait,
             flush: false,
+            probing: SmSet::EMPTY,
+            noticing: SmSet::EMPTY,
+            waiting: SmSet::EMPTY,
+            streaming: SmSet::EMPTY,
             notices: 0,
             block,
             inputs,
@@ -72,22 +82,30 @@ impl C2p {
         i.set(input::ENABLE, 0, 1);
         i.set(input::FLUSH, 0, u64::from(self.flush));
         i.words_mut(input::OUTCOME_READY).fill(1);
-        for (sm, side) in self.sides.iter().enumerate() {
-            let miss = l1s.peek_miss(sm);
-            i.set(input::MISS_VALID, sm, u64::from(miss.is_some()));
-            if let Some(miss) = miss {
-                i.set(input::MISS_TAG, sm, miss.line);
-                i.set(input::MISS_ID, sm, miss.id.into());
-                i.set(input::MISS_SHAREABLE, sm, u64::from(miss.shareable));
+        for port in [input::MISS_VALID, input::ANSWER_VALID, input::FILL_VALID] {
+            i.words_mut(port).fill(0);
+        }
+        for sm in l1s.missing().iter() {
+            let Some(miss) = l1s.peek_miss(sm) else { continue };
+            i.set(input::MISS_VALID, sm, 1);
+            i.set(input::MISS_TAG, sm, miss.line);
+            i.set(input::MISS_ID, sm, miss.id.into());
+            i.set(input::MISS_SHAREABLE, sm, u64::from(miss.shareable));
+        }
+        for sm in self.probing.iter() {
+            if let Some((_, tag)) = self.sides[sm].probes.front().filter(|p| p.0 <= now) {
+                i.set(input::ANSWER_VALID, sm, 1);
+                i.set(input::ANSWER_HIT, sm, u64::from(l1s.holds(sm, *tag)));
             }
-            i.set(input::L2_READY, sm, u64::from(l1s.l2_room(sm)));
-            i.set(input::PROBE_READY, sm, u64::from(l1s.port_free(sm)));
-            let answer = side.probes.front().filter(|p| p.0 <= now);
-            i.set(input::ANSWER_VALID, sm, u64::from(answer.is_some()));
-            i.set(input::ANSWER_HIT, sm, u64::from(answer.is_some_and(|p| l1s.holds(sm, p.1))));
-            i.set(input::REFRESH_READY, sm, u64::from(!side.streaming));
-            i.set(input::FILL_VALID, sm, u64::from(!side.notices.is_empty()));
-            i.set(input::FILL_TAG, sm, side.notices.front().copied().unwrap_or(0));
+        }
+        for sm in self.noticing.iter() {
+            i.set(input::FILL_VALID, sm, 1);
+            i.set(input::FILL_TAG, sm, self.sides[sm].notices.front().copied().unwrap_or(0));
+        }
+        for (port, not) in [(input::L2_READY, l1s.blocked()), (input::PROBE_READY, l1s.ports_used()), (input::REFRESH_READY, self.streaming)] {
+            let words = i.words_mut(port);
+            words.fill(1);
+            not.iter().for_each(|sm| words[sm] = 0);
         }
         let stream = self.streams.front();
         i.set(input::STREAM_VALID, 0, u64::from(stream.is_some()));
@@ -101,25 +119,46 @@ impl C2p {
         }
     }
 
+    /// SMs at whose channels something happens.
+    fn active(&self) -> SmSet {
+        let mut active = self.probing | self.noticing | self.waiting;
+        for port in [output::OUTCOME_VALID, output::PROBE_VALID, output::L2_VALID, output::REFRESH_VALID] {
+            active |= signal::sms(&self.outputs, port);
+        }
+        active | signal::sms(&self.inputs, input::MISS_VALID)
+    }
+
     fn observe(&mut self, now: u64, l1s: &mut L1s) {
         let (i, o) = (&self.inputs, &self.outputs);
         let both = |valid: bool, ready: bool| valid && ready;
-        for sm in 0..self.sides.len() {
+        for sm in self.active().iter() {
             let (input, output) = (|port: usize| i.get(port, sm) != 0, |port: usize| o.get(port, sm) != 0);
             let side = &mut self.sides[sm];
             if input(input::ANSWER_VALID) {
                 side.probes.pop_front();
+                if side.probes.is_empty() {
+                    self.probing.remove(sm);
+                }
             }
             if both(output(output::PROBE_VALID), input(input::PROBE_READY)) {
                 let tag = o.get(output::PROBE_TAG, sm);
                 side.probes.push_back((now + self.tag_latency, tag));
+                self.probing.insert(sm);
                 l1s.use_port(sm);
                 l1s.count_probes(o.get(output::PROBE_REQUESTER, sm) as usize, tag, 1);
             }
             let held_up = output(output::PROBE_VALID) && !input(input::PROBE_READY);
             side.waits = if held_up { side.waits.saturating_add(1) } else { 0 };
+            if held_up {
+                self.waiting.insert(sm);
+            } else {
+                self.waiting.remove(sm);
+            }
             if both(output(output::FILL_READY), input(input::FILL_VALID)) {
                 side.notices.pop_front();
+                if side.notices.is_empty() {
+                    self.noticing.remove(sm);
+                }
             }
             if both(output(output::MISS_READY), input(input::MISS_VALID))
                 && let Some(miss) = l1s.take_miss(sm)
@@ -145,7 +184,7 @@ impl C2p {
                 l1s.release(sm, miss.id);
             }
             if both(output(output::REFRESH_VALID), input(input::REFRESH_READY)) {
-                side.streaming = true;
+                self.streaming.insert(sm);
                 self.streams.push_back((sm, l1s.valid_tags(sm).collect()));
             }
         }
@@ -155,7 +194,7 @@ impl C2p {
         {
             tags.drain(..tags.len().min(self.beat));
             if i.get(input::STREAM_LAST, 0) != 0 {
-                self.sides[*sm].streaming = false;
+                self.streaming.remove(*sm);
                 self.streams.pop_front();
             }
         }
@@ -163,6 +202,7 @@ impl C2p {
             if !remote || self.notify_remote {
                 self.notices += 1;
                 self.sides[sm].notices.push_back(line);
+                self.noticing.insert(sm);
             }
         }
         self.flush = false;
@@ -197,6 +237,7 @@ impl Sharing for C2p {
     fn flush(&mut self) {
         self.flush = true;
         self.sides.iter_mut().for_each(|side| side.notices.clear());
+        self.noticing = SmSet::EMPTY;
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -16,7 +16,7 @@ impl Sharing for NoSharing {
         if l1s.waiting() == 0 {
             return;
         }
-        for sm in 0..l1s.count() {
+        for sm in l1s.missing().iter() {
             while l1s.l2_room(sm)
                 && let Some(miss) = l1s.take_miss(sm)
             {

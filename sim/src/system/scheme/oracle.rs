@@ -26,7 +26,7 @@ impl Sharing for PerfectKnowledge {
         if l1s.waiting() == 0 {
             return;
         }
-        for sm in 0..l1s.count() {
+        for sm in l1s.missing().iter() {
             while let Some(miss) = l1s.peek_miss(sm) {
                 let source = if miss.shareable { l1s.nearest(sm, l1s.holders(miss.line)) } else { None };
                 if source.is_none() && !l1s.l2_room(sm) {
