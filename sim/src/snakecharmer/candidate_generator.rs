@@ -97,6 +97,11 @@ impl CandidateGenerator {
         if self.state == State::Emit { self.kind } else { (self.kind..NONE).find(|&k| trained(k)).unwrap_or(NONE) }
     }
 
+    /// Nothing is left of the last trigger, whatever is read.
+    pub fn idle(&self) -> bool {
+        self.state == State::Pick && self.kind == NONE
+    }
+
     /// A trigger is taken; with what was read of the pattern.
     pub fn ready(&self, read: &Read) -> bool {
         self.state == State::Pick && self.at_hand(read) == NONE

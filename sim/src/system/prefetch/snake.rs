@@ -70,7 +70,7 @@ impl Snake {
 
     fn is_zero(&self, line: u64) -> bool {
         let (percent, lines) = self.zeros;
-        percent > 0 && mix(line / lines ^ 0x2e05) % 100 < percent
+        percent > 0 && mix((line / lines) ^ 0x2e05) % 100 < percent
     }
 
     fn counter(&self, name: &str) -> u64 {
