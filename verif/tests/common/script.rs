@@ -1,12 +1,12 @@
 //! Scripts of inputs for a block, in lockstep with its model.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+use crate::prefetch::config;
 use l1forge_sim::block::{Block, Signals};
 use l1forge_verif::block::{self, BlockModel};
 use l1forge_verif::build::Builder;
 use l1forge_verif::lockstep::{Session, Testbench};
 use l1forge_verif::ports::{Interface, Values};
-use crate::prefetch::config;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
@@ -78,4 +78,3 @@ pub fn run_all(name: &str, sets: &[&str], steps: Vec<Step>) -> Vec<Signals> {
     assert_eq!(seen.len(), count);
     seen.clone()
 }
-

@@ -19,6 +19,12 @@
 //! Libraries are kept in a [`Cache`] under a key made of everything that determines them: the Verilog, the port list, the options, the
 //! C interface, and the versions of Verilator and of the C++ compiler. No time stamp is ever looked at.
 
+mod design;
+mod interface;
+
+pub use design::{Design, Waves};
+use interface::{Manifest, check_ports, model_ports, port_table, specs_of};
+
 use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -32,9 +38,9 @@ use crate::dut::Library;
 use crate::ports::{Dir, Interface, PortError, PortSpec};
 use crate::tools::{MissingTool, Tool, Toolbox};
 
-const SHIM: &str = include_str!("../shim/l1forge_shim.cpp");
-const SHIM_HEADER: &str = include_str!("../shim/l1forge_shim.h");
-const HOOKS: &str = include_str!("../shim/l1forge_hooks.h");
+const SHIM: &str = include_str!("../../shim/l1forge_shim.cpp");
+const SHIM_HEADER: &str = include_str!("../../shim/l1forge_shim.h");
+const HOOKS: &str = include_str!("../../shim/l1forge_hooks.h");
 
 /// Name of the shared library in its folder.
 const LIBRARY: &str = "libdut.so";
@@ -97,163 +103,6 @@ libdut.so: $(VK_OBJS) l1forge_shim.o
 \t$(file >exports.map,{ global: l1forge_*; local: *; };)
 \t$(LINK) -shared -Wl,-z,defs -Wl,--version-script=exports.map -o $@ @objects.rsp $(L1F_RUNTIME) $(LDLIBS)
 ";
-
-/// Wave format of a build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Waves {
-    /// No waves; fastest.
-    #[default]
-    Off,
-    /// FST, the compact format of GTKWave and Surfer.
-    Fst,
-    /// VCD, plain text.
-    Vcd,
-}
-
-/// Verilog sources and how to build them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Design {
-    top: String,
-    sources: Vec<(String, String)>,
-    ports: Option<Vec<PortSpec>>,
-    clock: Option<String>,
-    defines: Vec<(String, String)>,
-    separate: Vec<(String, String)>,
-    waves: Waves,
-    coverage: bool,
-}
-
-impl Design {
-    /// A design whose top module is `top`, without sources yet.
-    pub fn new(top: impl Into<String>) -> Self {
-        Self {
-            top: top.into(),
-            sources: Vec::new(),
-            ports: None,
-            clock: None,
-            defines: Vec::new(),
-            separate: Vec::new(),
-            waves: Waves::Off,
-            coverage: false,
-        }
-    }
-
-    /// Adds a source. `name` is the relative path that messages show; a name ending in `.v` is read as Verilog-2005, one ending in
-    /// `.sv` as SystemVerilog. Sources are compiled in the order given.
-    #[must_use]
-    pub fn source(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
-        self.sources.push((name.into(), text.into()));
-        self
-    }
-
-    /// Adds several sources, see [`Design::source`].
-    #[must_use]
-    pub fn sources<N: Into<String>, T: Into<String>>(mut self, sources: impl IntoIterator<Item = (N, T)>) -> Self {
-        self.sources.extend(sources.into_iter().map(|(name, text)| (name.into(), text.into())));
-        self
-    }
-
-    /// The port list. It is compared with the model; without one, the ports are taken from the model, in an order that depends on
-    /// Verilator.
-    #[must_use]
-    pub fn ports(mut self, ports: Vec<PortSpec>) -> Self {
-        self.ports = Some(ports);
-        self
-    }
-
-    /// The input that [`crate::dut::Dut::step`] toggles. A design without a clock is combinational.
-    #[must_use]
-    pub fn clock(mut self, name: impl Into<String>) -> Self {
-        self.clock = Some(name.into());
-        self
-    }
-
-    /// Defines a preprocessor macro; `value` may be empty.
-    #[must_use]
-    pub fn define(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.defines.push((name.into(), value.into()));
-        self
-    }
-
-    /// Keeps inputs of modules, as (module, port), as variables of their own. Otherwise Verilator writes what drives such an input into the code
-    /// of each instance, and instances that could share code do not.
-    #[must_use]
-    pub fn separate(mut self, ports: Vec<(String, String)>) -> Self {
-        self.separate = ports;
-        self
-    }
-
-    /// Builds with waves.
-    #[must_use]
-    pub fn waves(mut self, waves: Waves) -> Self {
-        self.waves = waves;
-        self
-    }
-
-    /// Builds with line and toggle coverage.
-    #[must_use]
-    pub fn coverage(mut self, coverage: bool) -> Self {
-        self.coverage = coverage;
-        self
-    }
-
-    /// Name of the top module.
-    pub fn top(&self) -> &str {
-        &self.top
-    }
-
-    /// The sources as (name, text), in order.
-    pub fn source_files(&self) -> &[(String, String)] {
-        &self.sources
-    }
-
-    /// The ports, if they were given.
-    pub fn port_list(&self) -> Option<&[PortSpec]> {
-        self.ports.as_deref()
-    }
-
-    /// Name of the clock, if there is one.
-    pub fn clock_name(&self) -> Option<&str> {
-        self.clock.as_deref()
-    }
-
-    pub(crate) fn waves_format(&self) -> Waves {
-        self.waves
-    }
-
-    pub(crate) fn define_list(&self) -> &[(String, String)] {
-        &self.defines
-    }
-
-    pub(crate) fn has_coverage(&self) -> bool {
-        self.coverage
-    }
-
-    fn directions(&self) -> String {
-        let lines = self.separate.iter().map(|(module, port)| format!("public_flat_rd -module \"{module}\" -var \"{port}\"\n"));
-        format!("`verilator_config\n{}", lines.collect::<String>())
-    }
-
-    fn verilator_arguments(&self) -> Vec<String> {
-        let mut arguments: Vec<String> = VERILATOR_FLAGS.iter().map(ToString::to_string).collect();
-        arguments.extend(["--top-module".into(), self.top.clone()]);
-        match self.waves {
-            Waves::Off => {}
-            Waves::Fst => arguments.push("--trace-fst".into()),
-            Waves::Vcd => arguments.push("--trace".into()),
-        }
-        if self.waves != Waves::Off {
-            arguments.extend(["--trace-max-array".into(), "256".into(), "--trace-max-width".into(), "8192".into()]);
-        }
-        if self.coverage {
-            arguments.push("--coverage".into());
-        }
-        for (name, value) in &self.defines {
-            arguments.push(if value.is_empty() { format!("+define+{name}") } else { format!("+define+{name}={value}") });
-        }
-        arguments
-    }
-}
 
 /// What a build is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -608,153 +457,6 @@ pub(crate) fn write_sources(design: &Design, folder: &Path) -> Result<(), IoErro
         fs::write(&path, text).at(&path)?;
     }
     Ok(())
-}
-
-/// A port as Verilator names it in the C++ class.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ModelPort {
-    member: String,
-    spec: PortSpec,
-}
-
-fn specs_of(ports: &[ModelPort]) -> Vec<PortSpec> {
-    ports.iter().map(|port| port.spec.clone()).collect()
-}
-
-/// Reads the ports from the header of the model, lines such as `VL_IN8(&clk,0,0);` and `VL_OUTW(&w,299,0,10);`.
-fn model_ports(header: &Path) -> Result<Vec<ModelPort>, BuildError> {
-    let text = read(header)?;
-    let mut ports = Vec::new();
-    for line in text.lines().map(str::trim) {
-        let Some((macro_name, rest)) = line.split_once('(') else {
-            continue;
-        };
-        let (dir, kind) = match (macro_name.strip_prefix("VL_INOUT"), macro_name.strip_prefix("VL_IN"), macro_name.strip_prefix("VL_OUT")) {
-            (Some(kind), _, _) => (None, kind),
-            (_, Some(kind), _) => (Some(Dir::Input), kind),
-            (_, _, Some(kind)) => (Some(Dir::Output), kind),
-            _ => continue,
-        };
-        if !matches!(kind, "" | "8" | "16" | "64" | "W") {
-            continue;
-        }
-        let fields: Vec<&str> = rest.trim_end_matches(");").split(',').map(str::trim).collect();
-        let parsed = match (dir, &fields[..]) {
-            (Some(dir), [name, msb, lsb, ..]) => {
-                let member = name.strip_prefix('&').unwrap_or(name);
-                let plain = member.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-                match (plain, msb.parse::<i64>(), lsb.parse::<i64>()) {
-                    (true, Ok(msb), Ok(lsb)) => Some((dir, member, ((msb - lsb).unsigned_abs() + 1) as u32)),
-                    _ => None,
-                }
-            }
-            _ => None,
-        };
-        let Some((dir, member, width)) = parsed else {
-            return Err(BuildError::Ports {
-                top: header.display().to_string(),
-                differences: vec![format!("port declaration `{line}` is not supported (inout, or an array)")],
-            });
-        };
-        let spec = PortSpec { name: decode_name(member), width, dir, elem: width };
-        ports.push(ModelPort { member: member.to_owned(), spec });
-    }
-    Ok(ports)
-}
-
-/// The Verilog name of a C++ member: Verilator writes `__0XX` for a letter that C++ does not have, and for the second of two
-/// underscores, and puts `__SYM__` before a C++ keyword.
-fn decode_name(member: &str) -> String {
-    let member = member.strip_prefix("__SYM__").unwrap_or(member);
-    let mut name = String::with_capacity(member.len());
-    let mut rest = member;
-    while let Some(letter) = rest.chars().next() {
-        let code = rest.strip_prefix("__0").and_then(|tail| tail.get(..2)).and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        if let Some(code) = code {
-            name.push(char::from(code));
-            rest = &rest[5..];
-        } else {
-            name.push(letter);
-            rest = &rest[letter.len_utf8()..];
-        }
-    }
-    name
-}
-
-/// The ports of the model in the order of the design's port list, which must name all of them.
-fn check_ports(design: &Design, model: &[ModelPort]) -> Result<Vec<ModelPort>, BuildError> {
-    let Some(listed) = &design.ports else {
-        return Ok(model.to_vec());
-    };
-    let mut differences = Vec::new();
-    let mut ports = Vec::new();
-    for spec in listed {
-        match model.iter().find(|port| port.spec.name == spec.name) {
-            None => differences.push(format!("{} `{}` [{}] is missing", spec.dir, spec.name, spec.width)),
-            Some(port) if port.spec.dir != spec.dir || port.spec.width != spec.width => differences.push(format!(
-                "`{}` is an {} of {} bits, expected an {} of {} bits",
-                spec.name, port.spec.dir, port.spec.width, spec.dir, spec.width
-            )),
-            Some(port) => ports.push(ModelPort { member: port.member.clone(), spec: spec.clone() }),
-        }
-    }
-    for port in model {
-        if !listed.iter().any(|spec| spec.name == port.spec.name) {
-            differences.push(format!("{} `{}` [{}] is not in the port list", port.spec.dir, port.spec.name, port.spec.width));
-        }
-    }
-    if differences.is_empty() { Ok(ports) } else { Err(BuildError::Ports { top: design.top.clone(), differences }) }
-}
-
-fn port_table(ports: &[ModelPort]) -> String {
-    let line = |port: &ModelPort| {
-        let output = u8::from(port.spec.dir == Dir::Output);
-        format!("L1F_PORT(\"{}\", {}, {}, {output})\n", port.spec.name.escape_default(), port.member, port.spec.width)
-    };
-    ports.iter().map(line).collect()
-}
-
-fn port_line(spec: &PortSpec) -> String {
-    format!("port {} {} {} {}", spec.dir, spec.width, spec.elem, spec.name)
-}
-
-/// What a library folder says about itself. The hash of the library tells a damaged one.
-struct Manifest {
-    hash: String,
-    top: String,
-    ports: Vec<PortSpec>,
-}
-
-impl Manifest {
-    fn write(&self, folder: &Path, versions: &Versions) -> Result<(), IoError> {
-        let path = folder.join(MANIFEST);
-        let mut file = File::create(&path).at(&path)?;
-        let Self { hash, top, ports } = self;
-        let Versions { verilator, compiler } = versions;
-        let ports: String = ports.iter().map(|spec| port_line(spec) + "\n").collect();
-        write!(file, "sha256 {hash}\ntop {top}\nverilator {verilator}\ncompiler {compiler}\n{ports}").at(&path)
-    }
-
-    /// The manifest of a folder that holds an undamaged library.
-    fn read(folder: &Path) -> Option<Self> {
-        let text = fs::read_to_string(folder.join(MANIFEST)).ok()?;
-        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        let hash = field("sha256")?.to_owned();
-        let top = field("top")?.to_owned();
-        let mut ports = Vec::new();
-        for line in text.lines() {
-            let Some(line) = line.strip_prefix("port ") else {
-                continue;
-            };
-            let fields: Vec<&str> = line.splitn(4, ' ').collect();
-            let [dir, width, elem, name] = fields[..] else {
-                return None;
-            };
-            let dir = if dir == "input" { Dir::Input } else { Dir::Output };
-            ports.push(PortSpec { name: name.to_owned(), width: width.parse().ok()?, dir, elem: elem.parse().ok()? });
-        }
-        (hash_file(&folder.join(LIBRARY)).ok()? == hash).then_some(Self { hash, top, ports })
-    }
 }
 
 /// The names of a list such as `VM_GLOBAL_FAST += \` in a generated makefile.
