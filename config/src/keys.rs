@@ -228,6 +228,8 @@ keys! {
         "Banks of the Snapshot Matrix; at most hash_bits, dividing hash_bits and mask_bits.";
     copies: u32 = Int { min: 1, max: 8 }, "auto" auto "min(4, k)", "copies", "C2P paper 4.3.2",
         "Physical copies of the Snapshot Matrix; at most k.";
+    lookup_ports: u32 = Int { min: 1, max: 8 }, "auto" auto "k", "rows per cycle", "ours; docs/decisions/lookup-ports.md",
+        "Rows that one SM may read in a cycle; at most k. Fewer share the row multiplexers of the SM.";
     matrix_layout: MatrixLayout = Choice(MatrixLayout::WORDS), "\"shared\"", "layout", "specification 3",
         "How positions are laid out in the banks.";
     lookup_network: LookupNetwork = Choice(LookupNetwork::WORDS), "\"crossbar\"", "network", "specification 3",

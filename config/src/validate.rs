@@ -17,6 +17,7 @@ pub(crate) fn resolve(settings: &Settings) -> Result<Config, ConfigError> {
     let auto = |key: &str| match key {
         "hash_bits" => int(key, if hashes == 0 { 0 } else { 4096 }),
         "copies" => int(key, k.clamp(1, 4)),
+        "lookup_ports" => int(key, k.max(1)),
         "engines" => engines,
         "update_engines" => int(key, engines.saturating_sub(sms).max(1)),
         "sc_train_bits" => int(key, tag_bits.min(20)),
@@ -63,6 +64,9 @@ fn combinations(settings: &Settings, c: &Config) -> Result<(), ConfigError> {
     }
     if c.copies > k {
         return refuse("copies", c.copies, format!("1..={k} (at most k = {k}, the positions per tag)"));
+    }
+    if c.lookup_ports > k {
+        return refuse("lookup_ports", c.lookup_ports, format!("1..={k} (at most k = {k}, the positions per tag)"));
     }
     if c.update_engines >= c.engines {
         let most = c.engines - 1;

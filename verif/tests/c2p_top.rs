@@ -208,3 +208,12 @@ fn generation_is_deterministic() {
         assert_eq!(texts(), texts(), "{name}");
     }
 }
+
+/// Generator and model have the formula of `docs/blocks/c2p_cache.md` each for itself.
+#[test]
+fn the_printed_bound_is_the_oracles() {
+    for (name, sets) in CONFIGS.iter().chain(&[("paper", &[][..]), ("one port", &["lookup_ports=1"])]) {
+        let c = config(sets);
+        assert_eq!(l1forge_hdl::c2p::miss_bound(&c), l1forge_sim::c2p::miss_bound(&c), "{name}");
+    }
+}

@@ -32,6 +32,8 @@ pub(super) struct Context<'a> {
     pub b: u32,
     /// C, copies.
     pub c: u32,
+    /// V, rows an SM may read in a cycle.
+    pub v: u32,
     /// R, rows per bank.
     pub r: u32,
     /// TW, bits of the time base.
@@ -65,6 +67,7 @@ impl<'a> Context<'a> {
             rw: config.row_bits(),
             b: config.banks,
             c: config.copies,
+            v: config.lookup_ports,
             r: config.rows(),
             tw: value_width(u64::from(config.probe_timeout.max(config.answer_timeout)) + 1),
             st: config.stream_tags(),
@@ -99,9 +102,9 @@ impl<'a> Context<'a> {
         index.bits(0, self.rw)
     }
 
-    /// The copy that position `i` of SM `s` reads with `copy_choice = "fixed"`.
-    pub fn copy_of(&self, s: u32, i: u32) -> u32 {
-        (i + s) % self.c
+    /// The copy that lookup port `j` of SM `s` reads with `copy_choice = "fixed"`.
+    pub fn copy_of(&self, s: u32, j: u32) -> u32 {
+        (j + s) % self.c
     }
 
     /// Bits of the number of a bank.
@@ -181,7 +184,10 @@ pub fn miss_bound(config: &Config) -> u64 {
     let occupied = if config.engine_pipelined { 1 } else { config.engine_latency };
     let encode = wide(c.q * group * occupied + occupied + config.engine_latency);
     let requesters = super::lookup_network::requesters(&c);
-    let lookup = wide(c.q) * wide(requesters) + wide(config.lookup_latency);
+    // Lookups granted until the last one of a query: own ones, and those of slots that start meanwhile.
+    let share = c.k.div_ceil(c.v);
+    let grants = if share == 1 { 2 * c.q - 1 } else { 2 * share * (3 * c.q - 2) };
+    let lookup = wide(grants) * wide(requesters) + wide(config.lookup_latency);
     let probe = wide(c.q + 1 + config.probe_timeout + config.answer_timeout + config.probe_queue_depth + config.answer_queue_depth + 2);
     let probes = if config.probe_limit == 0 { c.n - 1 } else { config.probe_limit.min(c.n - 1) };
     encode + lookup + wide(probes) * probe + wide(3 * c.q + 4)

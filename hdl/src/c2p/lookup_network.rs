@@ -3,12 +3,50 @@
 use super::bank_arbiter::{self, Use};
 use super::context::{Built, Context};
 use super::lookup_copy;
-use crate::rtl::Expr;
+use crate::rtl::{Expr, ModuleBuilder};
 use l1forge_config::CopyChoice;
 
-/// Ports of copy `copy`, in ascending order; all ports with `copy_choice = "any"`.
+/// Lookup ports (SM·V + j) of copy `copy`, in ascending order; all with `copy_choice = "any"`.
 pub(super) fn ports(c: &Context, copy: u32) -> Vec<u32> {
-    (0..c.n * c.k).filter(|p| c.config.copy_choice == CopyChoice::Any || c.copy_of(p / c.k, p % c.k) == copy).collect()
+    (0..c.n * c.v).filter(|p| c.config.copy_choice == CopyChoice::Any || c.copy_of(p / c.v, p % c.v) == copy).collect()
+}
+
+/// The lookups at the ports, one of those that share each.
+struct AtPorts {
+    /// A lookup is there.
+    valid: Expr,
+    /// Its index.
+    index: Expr,
+    /// By position: the lookup is the one at its port.
+    chosen: Option<Expr>,
+}
+
+/// Position i of an SM uses port i mod V; of several the lowest is served.
+fn share(c: &Context, m: &mut ModuleBuilder, valid: &Expr, index: &Expr) -> AtPorts {
+    let (k, v, x) = (c.k, c.v, c.x);
+    if v == k {
+        return AtPorts { valid: valid.clone(), index: index.clone(), chosen: None };
+    }
+    m.section("Positions that share a port: the lowest that waits");
+    let port_valid = m.net("port_valid", c.n * v).doc("a lookup is at port SM*PORTS + j");
+    let port_index = m.net("port_index", c.n * v * x).doc("its index");
+    let chosen = m.net("chosen", c.n * k).doc("lookup SM*POSITIONS + i is at its port");
+    m.comb_for("s", c.n, |block, s| {
+        for j in 0..v {
+            let sharing: Vec<u32> = (j..k).step_by(v as usize).collect();
+            let mut before = Expr::zeros(1);
+            for &i in &sharing {
+                let here = valid.bit(s * k + i);
+                block.set(chosen.bit(s * k + i), &here & !&before);
+                before = before | here;
+            }
+            block.set(port_valid.bit(s * v + j), before);
+            let last = index.elem(s * k + sharing[sharing.len() - 1], x);
+            let lowest = sharing.iter().rev().skip(1).fold(last, |rest, &i| valid.bit(s * k + i).mux(index.elem(s * k + i, x), rest));
+            block.set(port_index.elem(s * v + j, x), lowest);
+        }
+    });
+    AtPorts { valid: port_valid, index: port_index, chosen: Some(chosen) }
 }
 
 /// Most requesters of one bank arbiter.
@@ -34,15 +72,15 @@ pub(super) fn arbiter(c: &Context, copy: u32) -> Built {
 }
 
 pub(super) fn module(c: &Context) -> Built {
-    let (n, k, b, copies) = (c.n, c.k, c.b, c.c);
+    let (n, k, v, b, copies) = (c.n, c.k, c.v, c.b, c.c);
     let all = n * k;
     let mut m = c.clocked(
         "lookup_network",
-        &format!("Crossbar between {all} lookups ({k} of each of {n} SMs) and {b} banks of {copies} copies of the Snapshot Matrix."),
+        &format!("Crossbar between {all} lookups ({k} of each of {n} SMs, {v} of them in a cycle) and {b} banks of {copies} copies of the Snapshot Matrix."),
         "grant and read in the same cycle, the row in the next",
     );
-    m.note("SMS", n).note("POSITIONS", k).note("BANKS", b).note("COPIES", copies);
-    let valid = m.input("lookup_valid_i", all, "lookup of port p = SM*POSITIONS + position");
+    m.note("SMS", n).note("POSITIONS", k).note("PORTS", v).note("BANKS", b).note("COPIES", copies);
+    let valid = m.input("lookup_valid_i", all, "lookup p = SM*POSITIONS + position");
     let index = m.input("lookup_index_i", all * c.x, "its index {bank, row}");
     let slot = m.input("lookup_slot_i", all * c.l, "its query slot, returned with the row");
     let read_data = m.input("read_data_i", copies * b * n, "row read in the cycle before, by copy*BANKS + bank");
@@ -51,7 +89,7 @@ pub(super) fn module(c: &Context) -> Built {
         .debug_port
         .then(|| (m.input("debug_valid_i", 1, "debug read"), m.input("debug_index_i", c.x, "index {bank, row} to read")));
     let ready_o = m.output("lookup_ready_o", all, "the lookup is granted");
-    let row_valid_o = m.output("row_valid_o", all, "the row of port p");
+    let row_valid_o = m.output("row_valid_o", all, "the row of lookup p");
     let row_slot_o = m.output("row_slot_o", all * c.l, "its query slot");
     let row_o = m.output("row_o", all * n, "the row: one bit per SM");
     let read_valid_o = m.output("read_valid_o", copies * b, "a bank is read, by copy*BANKS + bank");
@@ -70,8 +108,9 @@ pub(super) fn module(c: &Context) -> Built {
     m.assign(&row_valid_o, &*flight_valid);
     m.assign(&row_slot_o, &*flight_slot);
 
+    let at = share(c, &mut m, &valid, &index);
     let any = c.config.copy_choice == CopyChoice::Any;
-    let mut granted: Vec<Option<Expr>> = vec![None; all as usize];
+    let mut granted: Vec<Option<Expr>> = vec![None; (n * v) as usize];
     let (mut reads, mut read_rows) = (Vec::new(), Vec::new());
     for group in 0..if any { 1 } else { copies } {
         m.section(&if any { "Every lookup may read any copy".to_string() } else { format!("Lookups that read copy {group}") });
@@ -79,14 +118,16 @@ pub(super) fn module(c: &Context) -> Built {
         let gather = |bus: &Expr, width: u32| Expr::concat_lsb_first(list.iter().map(|&p| bus.elem(p, width)).collect::<Vec<_>>());
         let name = if any || copies == 1 { "u_copy".to_string() } else { format!("u_copy{group}") };
         let part = m.instance(&name, &lookup_copy::module(c, group)?, |i| {
-            i.connect("valid_i", gather(&valid, 1)).connect("index_i", gather(&index, c.x));
+            i.connect("valid_i", gather(&at.valid, 1)).connect("index_i", gather(&at.index, c.x));
             i.connect("rows_i", if any { read_data.clone() } else { read_data.bits(group * b * n, b * n) });
         });
         let (taken, row) = (part.get("ready_o"), part.get("row_o"));
-        for (at, &p) in list.iter().enumerate() {
-            granted[p as usize] = Some(taken.bit(at as u32));
-            // One assignment each: simulators copy a wide concatenation once per item.
-            m.assign(row_o.elem(p, n), row.elem(at as u32, n));
+        for (place, &p) in list.iter().enumerate() {
+            granted[p as usize] = Some(taken.bit(place as u32));
+            for i in (p % v..k).step_by(v as usize) {
+                // One assignment each: simulators copy a wide concatenation once per item.
+                m.assign(row_o.elem(p / v * k + i, n), row.elem(place as u32, n));
+            }
         }
         reads.push(part.get("read_valid_o"));
         read_rows.push(part.get("read_row_o"));
@@ -95,7 +136,19 @@ pub(super) fn module(c: &Context) -> Built {
         Expr::concat_lsb_first(list.into_iter().map(|e| e.unwrap_or_else(|| unreachable!("every port reads a copy"))).collect::<Vec<_>>())
     };
     m.section("Ports in their own order");
-    let ready = m.wire("ready", unwrap(granted));
+    let ready = match &at.chosen {
+        None => m.wire("ready", unwrap(granted)),
+        Some(chosen) => {
+            let port_ready = m.wire("port_ready", unwrap(granted)).doc("the lookup at port SM*PORTS + j is granted");
+            let ready = m.net("ready", all);
+            m.comb_for("s", n, |block, s| {
+                for i in 0..k {
+                    block.set(ready.bit(s * k + i), chosen.bit(s * k + i) & port_ready.bit(s * v + i % v));
+                }
+            });
+            ready
+        }
+    };
     m.assign(&ready_o, &ready);
     flight_valid.next(&ready);
     let read_valid = m.wire("read_valid", Expr::concat_lsb_first(reads));

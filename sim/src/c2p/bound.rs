@@ -11,10 +11,12 @@ pub fn miss_bound(c: &Config) -> u64 {
     let group = z.n.div_ceil(z.m) as u64;
     let e = if c.engine_pipelined { 1 } else { u64::from(c.engine_latency) };
     let encode = q * group * e + e + u64::from(c.engine_latency);
-    let ports = z.n * z.k;
+    let ports = z.n * z.v;
     let requesters =
         if z.any_copy { ports } else { (0..z.c).map(|copy| (0..ports).filter(|&p| z.copy_of_port(p) == copy).count()).max().unwrap_or(0) };
-    let lookup = (2 * q - 1) * requesters as u64 + u64::from(c.lookup_latency);
+    let share = z.k.div_ceil(z.v) as u64;
+    let grants = if share == 1 { 2 * q - 1 } else { 2 * share * (3 * q - 2) };
+    let lookup = grants * requesters as u64 + u64::from(c.lookup_latency);
     let probe = [c.probe_timeout, c.answer_timeout, c.probe_queue_depth, c.answer_queue_depth].map(u64::from).iter().sum::<u64>();
     let others = u64::from(c.sms) - 1;
     let probes = if c.probe_limit == 0 { others } else { others.min(c.probe_limit.into()) };

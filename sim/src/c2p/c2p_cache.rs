@@ -269,7 +269,7 @@ impl C2pCache {
             for position in 0..z.k {
                 if let Some(q) = picks.lookup[position] {
                     let index = store.slot(q).indices()[position];
-                    x.lookups.push(Lookup { port: sm * z.k + position, index, slot: q as u8 });
+                    x.lookups.push(Lookup { number: sm * z.k + position, index, slot: q as u8 });
                 }
             }
         }
@@ -312,12 +312,12 @@ impl C2pCache {
         let Self { sizes: z, scratch: x, now, .. } = self;
         let now = *now;
         for returned in self.lookups.returned() {
-            let (sm, position) = (returned.port / z.k, returned.port % z.k);
+            let (sm, position) = (returned.number / z.k, returned.number % z.k);
             x.rows[sm * z.q + usize::from(returned.slot)].add(position, self.matrix.data(returned.position));
             x.reached.insert(sm);
         }
         for (lookup, &granted) in x.lookups.iter().zip(&x.lookup_grants.granted) {
-            let (sm, position) = (lookup.port / z.k, lookup.port % z.k);
+            let (sm, position) = (lookup.number / z.k, lookup.number % z.k);
             x.lookup_ready[sm] |= u8::from(granted) << position;
             events.conflicts += u64::from(!granted);
         }
@@ -504,7 +504,7 @@ impl C2pCache {
         let Self { tap: Some(tap), sizes: z, scratch: x, stores, .. } = self else { return };
         tap.reads.clear();
         for (lookup, _) in x.lookups.iter().zip(&x.lookup_grants.granted).filter(|(_, granted)| **granted) {
-            let (sm, position) = (lookup.port / z.k, lookup.port % z.k);
+            let (sm, position) = (lookup.number / z.k, lookup.number % z.k);
             let id = stores[sm].slot(lookup.slot.into()).id();
             tap.reads.push(TapRead { sm, id, position, bank: z.bank(lookup.index), row: z.row(lookup.index) });
         }

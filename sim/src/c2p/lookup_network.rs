@@ -10,8 +10,8 @@ use l1forge_config::Config;
 /// A lookup that asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lookup {
-    /// Lookup port, s·k + i.
-    pub port: usize,
+    /// Number of the lookup, s·k + i.
+    pub number: usize,
     /// Index `{bank, row}`.
     pub index: u32,
     /// Slot of the SM.
@@ -21,8 +21,8 @@ pub struct Lookup {
 /// A row that comes back in this cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Returned {
-    /// Lookup port, s·k + i.
-    pub port: usize,
+    /// Number of the lookup, s·k + i.
+    pub number: usize,
     /// Slot of the SM.
     pub slot: u8,
     /// Bank copy it was read from, c·B + b.
@@ -61,7 +61,7 @@ pub struct LookupNetwork {
 /// Sizes of the arbiter of copy `copy`, see docs/blocks/ports.md.
 pub fn arbiter_shape(c: &Config, copy: usize) -> Shape {
     let z = Sizes::new(c);
-    let ports = 0..z.n * z.k;
+    let ports = 0..z.n * z.v;
     let n = if z.any_copy { ports.len() } else { ports.filter(|&p| z.copy_of_port(p) == copy).count() };
     Shape { name: "bank_arbiter", n, payload_bits: z.rw, picks: if z.any_copy { z.c } else { 1 }, merge: c.merge_rows }
 }
@@ -77,7 +77,7 @@ impl LookupNetwork {
             })
             .collect();
         let mut counts = vec![0; copies];
-        let ordinals = (0..sizes.n * sizes.k)
+        let ordinals = (0..sizes.n * sizes.v)
             .map(|port| {
                 let count = &mut counts[if sizes.any_copy { 0 } else { sizes.copy_of_port(port) }];
                 *count += 1;
@@ -106,17 +106,27 @@ impl LookupNetwork {
         self.debug_returning
     }
 
-    /// Grants `lookups`, which ascend by port.
+    /// Grants `lookups`, which ascend by number. Of those that share a port the first is served.
     pub fn arbitrate(&mut self, lookups: &[Lookup], out: &mut Arbitration) {
         let Self { sizes: z, arbiters, ordinals, buckets, touched, picks, .. } = self;
+        let mut busy = (0, 0_u8);
         for (place, lookup) in lookups.iter().enumerate() {
-            let copy = if z.any_copy { 0 } else { z.copy_of_port(lookup.port) };
+            let (sm, port) = (lookup.number / z.k, z.port_of_lookup(lookup.number));
+            if z.v < z.k {
+                busy = if busy.0 == sm { busy } else { (sm, 0) };
+                let here = 1 << (port % z.v);
+                if busy.1 & here != 0 {
+                    continue;
+                }
+                busy.1 |= here;
+            }
+            let copy = if z.any_copy { 0 } else { z.copy_of_port(port) };
             let arbiter = copy * z.b + z.bank(lookup.index);
             let (requests, places) = &mut buckets[arbiter];
             if requests.is_empty() {
                 touched.push(arbiter);
             }
-            requests.push(Request { index: ordinals[lookup.port], payload: z.row(lookup.index) });
+            requests.push(Request { index: ordinals[port], payload: z.row(lookup.index) });
             places.push(place);
         }
         out.granted.clear();
@@ -134,10 +144,10 @@ impl LookupNetwork {
                 }
             }
             for (grant, &place) in picks.grants.iter().zip(&*places) {
-                let Some(number) = *grant else { continue };
+                let Some(pick) = *grant else { continue };
                 out.granted[place] = true;
-                let Lookup { port, slot, .. } = lookups[place];
-                out.returning.push(Returned { port, slot, position: usize::from(number) * z.b + arbiter });
+                let Lookup { number, slot, .. } = lookups[place];
+                out.returning.push(Returned { number, slot, position: usize::from(pick) * z.b + arbiter });
             }
             requests.clear();
             places.clear();
@@ -199,7 +209,11 @@ impl LookupNetworkBlock {
     fn arbitrate(&mut self, inputs: &Signals) -> (Vec<Lookup>, Option<u32>) {
         let asking = (0..self.sizes.n * self.sizes.k).filter(|&p| signal::is(inputs, i::LOOKUP_VALID, p));
         let lookups: Vec<_> = asking
-            .map(|port| Lookup { port, index: inputs.get(i::LOOKUP_INDEX, port) as u32, slot: inputs.get(i::LOOKUP_SLOT, port) as u8 })
+            .map(|number| Lookup {
+                number,
+                index: inputs.get(i::LOOKUP_INDEX, number) as u32,
+                slot: inputs.get(i::LOOKUP_SLOT, number) as u8,
+            })
             .collect();
         self.network.arbitrate(&lookups, &mut self.out);
         let debug = (self.sizes.debug && signal::is(inputs, i::DEBUG_VALID, 0)).then(|| inputs.get(i::DEBUG_INDEX, 0) as u32);
@@ -230,16 +244,16 @@ impl Block for LookupNetworkBlock {
             outputs.words_mut(port).fill(0);
         }
         for (lookup, granted) in lookups.iter().zip(&self.out.granted) {
-            outputs.set(o::LOOKUP_READY, lookup.port, u64::from(*granted));
+            outputs.set(o::LOOKUP_READY, lookup.number, u64::from(*granted));
         }
         for read in &self.out.reads {
             outputs.set(o::READ_VALID, read.position, 1);
             outputs.set(o::READ_ROW, read.position, read.row.into());
         }
         for returned in self.network.returned() {
-            outputs.set(o::ROW_VALID, returned.port, 1);
-            outputs.set(o::ROW_SLOT, returned.port, returned.slot.into());
-            signal::set_row(outputs, o::ROW, returned.port, signal::row(inputs, i::READ_DATA, returned.position));
+            outputs.set(o::ROW_VALID, returned.number, 1);
+            outputs.set(o::ROW_SLOT, returned.number, returned.slot.into());
+            signal::set_row(outputs, o::ROW, returned.number, signal::row(inputs, i::READ_DATA, returned.position));
         }
         if self.sizes.debug {
             let index = inputs.get(i::DEBUG_INDEX, 0) as u32;

@@ -28,6 +28,8 @@ pub struct Sizes {
     pub x: usize,
     pub s: usize,
     pub l: usize,
+    /// V, rows an SM may read in a cycle.
+    pub v: usize,
     pub tw: usize,
     pub st: usize,
     pub cb: usize,
@@ -55,6 +57,7 @@ impl Sizes {
             x: z(c.index_bits()),
             s: z(c.sm_bits()),
             l: z(c.slot_bits()),
+            v: z(c.lookup_ports),
             tw: z(u32::BITS - (c.probe_timeout.max(c.answer_timeout) + 1).leading_zeros()),
             st: z(c.stream_tags()),
             cb: z(c.counter_bits),
@@ -73,9 +76,14 @@ impl Sizes {
         index & ((1 << self.rw) - 1)
     }
 
-    /// Copy that a lookup port reads with `copy_choice = "fixed"`.
+    /// Copy that lookup port s·V + j reads with `copy_choice = "fixed"`.
     pub fn copy_of_port(&self, port: usize) -> usize {
-        (port / self.k + port % self.k) % self.c
+        (port / self.v + port % self.v) % self.c
+    }
+
+    /// The lookup port of lookup s·k + i.
+    pub fn port_of_lookup(&self, lookup: usize) -> usize {
+        lookup / self.k * self.v + lookup % self.k % self.v
     }
 
     /// `time` modulo 2^TW.

@@ -54,7 +54,8 @@ fn size(text: &str, letters: &[(&str, u32)]) -> u32 {
 
 fn letters(c: &Config, name: &str, instance: usize) -> Vec<(&'static str, u32)> {
     let any = c.copy_choice == CopyChoice::Any;
-    let per_copy = (0..c.sms * c.k()).filter(|p| any || (p / c.k() + p % c.k()) % c.copies == instance as u32).count();
+    let v = c.lookup_ports;
+    let per_copy = (0..c.sms * v).filter(|p| any || (p / v + p % v) % c.copies == instance as u32).count();
     let (n, p, j) = match name {
         "bank_arbiter" => (per_copy as u32, c.row_bits(), if any { c.copies } else { 1 }),
         "update_bank_arbiter" => (c.update_lanes * c.k(), c.row_bits() + c.sm_bits(), 1),

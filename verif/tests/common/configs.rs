@@ -15,6 +15,7 @@ pub const CONFIGS: &[(&str, &[&str])] = &[
             "hash_bits=96",
             "banks=8",
             "copies=1",
+            "lookup_ports=1",
             "merge_rows=true",
             "engines=3",
             "update_engines=1",
@@ -66,6 +67,7 @@ pub const CONFIGS: &[(&str, &[&str])] = &[
         &[
             "sms=8",
             "hash=independent",
+            "lookup_ports=3",
             "hash_bits=320",
             "l1_bytes=2048",
             "l2_latency=60",
