@@ -133,7 +133,7 @@ write_json gold.json
         std::fs::write(folder.join("gold.blif"), gold.blif().context("RTL")?)?;
         std::fs::write(folder.join("gate.blif"), gate.blif().context("netlist")?)?;
         let mut abc = Command::new(abc(&self.flow.yosys));
-        abc.args(["-c", "cec -T 600 -C 1000000 gold.blif gate.blif"]);
+        abc.args(["-c", "cec -T 120 -C 1000000 gold.blif gate.blif"]);
         run::tool(&mut abc, folder, &step, "ABC")?;
         let log = std::fs::read_to_string(folder.join("log"))?;
         if !log.contains("Networks are equivalent") {
@@ -166,3 +166,6 @@ fn verdict(log: &str, outputs: &[&String]) -> String {
     let said = line.or_else(|| log.lines().last()).unwrap_or("ABC says nothing").trim();
     if differ.is_empty() { said.to_string() } else { format!("{said} ({})", differ.join(", ")) }
 }
+
+#[cfg(test)]
+mod tests;

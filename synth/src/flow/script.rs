@@ -49,6 +49,9 @@ pub fn macros(unit: &Unit) -> String {
     s
 }
 
+/// ABC for area alone: the usual optimisation, and the mapper for area in the place of that for delay, which duplicates gates on the longest paths.
+const SMALLEST: &str = "+strash;ifraig;scorr;dc2;dretime;strash;amap";
+
 /// The script that maps a unit and writes `netlist.v` and `netlist.json`.
 pub fn map(unit: &Unit, target: &Target, library: &Library, file: &Path) -> String {
     let lib = file.display();
@@ -57,7 +60,7 @@ pub fn map(unit: &Unit, target: &Target, library: &Library, file: &Path) -> Stri
             let flat = if unit.flat { " -flatten" } else { "" };
             format!("{}synth_xilinx -family xcup -top {} -noiopad -noclkbuf{flat}\n", read(unit), unit.name)
         }
-        Target::Area => format!("{}{}abc -liberty \"{lib}\"\nopt_clean\n", front(unit), flip_flops(file)),
+        Target::Area => format!("{}{}abc -liberty \"{lib}\" -script {SMALLEST}\nopt_clean\n", front(unit), flip_flops(file)),
         Target::Timing(period) => format!(
             "write_file abc.constr <<END\nset_driving_cell {}\nset_load 2.0\nEND\n{}{}abc -liberty \"{lib}\" -D {period} -constr abc.constr\nopt_clean\n",
             driver(library),
