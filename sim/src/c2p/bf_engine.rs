@@ -105,12 +105,14 @@ pub struct BfEngine<U> {
     stages: Vec<Option<(Indices, U)>>,
     /// Not pipelined: cycles until the next tag can be taken.
     busy: usize,
+    /// Pipelined: tags in the stages.
+    held: usize,
 }
 
 impl<U: Copy> BfEngine<U> {
     /// An idle engine.
     pub fn new(pipelined: bool, latency: usize) -> Self {
-        Self { pipelined, latency, stages: vec![None; if pipelined { latency - 1 } else { 1 }], busy: 0 }
+        Self { pipelined, latency, stages: vec![None; if pipelined { latency - 1 } else { 1 }], busy: 0, held: 0 }
     }
 
     /// A tag can be taken in this cycle.
@@ -120,13 +122,17 @@ impl<U: Copy> BfEngine<U> {
 
     /// The result shown in this cycle.
     pub fn result(&self) -> Option<&(Indices, U)> {
-        if self.pipelined || self.busy == 1 { self.stages[self.stages.len() - 1].as_ref() } else { None }
+        if self.held > 0 || self.busy == 1 { self.stages[self.stages.len() - 1].as_ref() } else { None }
     }
 
     /// End of a cycle in which `taken` was taken; the indices are those of the tag.
     pub fn clock(&mut self, taken: Option<(Indices, U)>) {
         if self.pipelined {
+            if taken.is_none() && self.held == 0 {
+                return;
+            }
             self.stages.rotate_right(1);
+            self.held = self.held + usize::from(taken.is_some()) - usize::from(self.stages[0].is_some());
             self.stages[0] = taken;
         } else if taken.is_some() {
             self.stages[0] = taken;

@@ -213,7 +213,7 @@ impl Prt {
     pub fn outputs(&self, x: &Inputs) -> Outputs {
         let enabled = |e: usize| (e as u64) < x.idle;
         let mut o = Outputs {
-            drained: self.entries.iter().enumerate().all(|(e, entry)| enabled(e) || !entry.held()),
+            drained: self.entries.iter().skip(x.idle as usize).all(|entry| !entry.held()),
             answer: self.answer,
             ..Outputs::default()
         };
@@ -231,8 +231,8 @@ impl Prt {
         }
         let old = |e: usize, entry: &Entry| enabled(e) && entry.unread() && (self.age == 0 || entry.age == 2);
         o.wait = need && self.entries.iter().enumerate().any(|(e, entry)| old(e, entry));
-        let victim = (0..self.entries.len())
-            .find(|&e| !enabled(e) && self.entries[e].ready != 0)
+        let victim = (x.idle as usize..self.entries.len())
+            .find(|&e| self.entries[e].ready != 0)
             .or_else(|| if need { self.after(self.last, old) } else { None })
             .or_else(|| if self.age > 0 && !self.replace { (0..self.entries.len()).find(|&e| old(e, &self.entries[e])) } else { None });
         if let Some(e) = victim {
@@ -310,7 +310,11 @@ impl Prt {
 
     /// End of the cycle.
     pub fn clock(&mut self, x: &Inputs) {
-        let o = self.outputs(x);
+        self.clock_with(x, &self.outputs(x));
+    }
+
+    /// End of a cycle with these outputs.
+    pub fn clock_with(&mut self, x: &Inputs, o: &Outputs) {
         // What looks at the state at the start of the cycle.
         let match_of = x.prefetch.and_then(|p| self.find(p.line));
         let victim = o.drop.and_then(|d| self.find(d.line));

@@ -44,6 +44,9 @@ impl ZeroFilter {
     pub fn clock(&mut self, fill: Option<(u64, bool)>, clear: Option<u64>) {
         for (p, e) in self.entries.iter_mut().enumerate() {
             let full = e.counter == 3;
+            if !full && e.timer == 0 && fill.is_none_or(|f| f.0 != p as u64) && clear != Some(p as u64) {
+                continue;
+            }
             if clear == Some(p as u64) || full && e.timer == self.last {
                 *e = Entry::default();
                 continue;

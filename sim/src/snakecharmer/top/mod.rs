@@ -129,7 +129,20 @@ struct Cycle {
     issued: u64,
     early: Option<(u64, u64)>,
     push_peb: Option<Unread>,
+    /// There is a prefetch in the queue.
+    oldest: bool,
     out: Outputs,
+}
+
+impl Cycle {
+    /// What becomes of the prefetch offered: the only thing that depends on what the L1 says to it.
+    fn take(&mut self, x: &Inputs) {
+        let table = &self.out.prt;
+        self.prt_inputs.have = x.have;
+        self.prt_inputs.take = self.out.offer.is_some() && x.prefetch_ready;
+        self.popped = self.oldest && !table.wait && (table.prefetch_mask == 0 || x.prefetch_ready);
+        self.issued = if self.prt_inputs.take { table.prefetch_mask & !x.have } else { 0 };
+    }
 }
 
 enum Tables {
@@ -301,7 +314,7 @@ impl SnakeCharmer {
         });
 
         let oldest = self.queue.oldest().filter(|_| x.enable);
-        let mut prt_inputs = prt::Inputs {
+        let prt_inputs = prt::Inputs {
             idle: x.idle.min(self.sizes.r.into()),
             base: x.base,
             flush: x.flush,
@@ -321,12 +334,9 @@ impl SnakeCharmer {
             pattern: p.pattern,
             handle: p.handle,
         });
-        prt_inputs.take = offer.is_some() && x.prefetch_ready;
-        let popped = oldest.is_some() && !table.wait && (table.prefetch_mask == 0 || x.prefetch_ready);
-        let issued = if prt_inputs.take { table.prefetch_mask & !x.have } else { 0 };
         let evict = x.evict.filter(|_| !x.evict_invalid);
         let load = x.demand.filter(|d| !d.store);
-        Cycle {
+        let mut cycle = Cycle {
             offered,
             read,
             best,
@@ -334,11 +344,14 @@ impl SnakeCharmer {
             taken: offered.is_some() && taken,
             early: load.and_then(|d| self.peb.early(d.line, d.mask)),
             push_peb: evict.or(table.drop),
-            popped,
-            issued,
+            oldest: oldest.is_some(),
+            popped: false,
+            issued: 0,
             prt_inputs,
             out: Outputs { prt: table, offer, candidate_ready: taken, best },
-        }
+        };
+        cycle.take(x);
+        cycle
     }
 
     /// Outputs of a cycle.
@@ -348,7 +361,21 @@ impl SnakeCharmer {
 
     /// End of the cycle.
     pub fn step(&mut self, x: &Inputs) {
-        let c = self.cycle(x);
+        let cycle = self.cycle(x);
+        self.end(x, cycle);
+    }
+
+    /// Outputs and end of a cycle at once: `answer` sets `prefetch_ready` and `have` when it sees the outputs.
+    pub fn exchange(&mut self, x: &mut Inputs, answer: impl FnOnce(&Outputs, &mut Inputs)) -> Outputs {
+        let mut cycle = self.cycle(x);
+        answer(&cycle.out, x);
+        cycle.take(x);
+        let out = cycle.out;
+        self.end(x, cycle);
+        out
+    }
+
+    fn end(&mut self, x: &Inputs, c: Cycle) {
         let mut counts = self.count(x, &c);
         self.last = c.decision.filter(|_| c.taken).map(|d| d.0);
 
@@ -376,7 +403,7 @@ impl SnakeCharmer {
 
         counts.lost_triggers = self.train(x, &c);
         self.queue.clock(push, c.popped, x.flush);
-        self.prt.clock(&c.prt_inputs);
+        self.prt.clock_with(&c.prt_inputs, &c.out.prt);
         counts.unused = self.peb.step(x.demand.filter(|d| !d.store).map(|d| (d.line, d.mask)), c.push_peb);
         self.statistics.clock(&counts.list(), x.clear_statistics);
         self.load = x.demand.filter(|d| !d.store).map(|d| (x.origin.0, x.origin.1, d.line, d.mask));

@@ -152,22 +152,22 @@ impl Prefetcher for Snake {
         self.compare();
         self.expected = self.found.take();
         let mut x = self.inputs();
-        // Nothing but what is done with the offer depends on what follows.
-        let out = self.model.outputs(&x);
-        let offer = out.offer.filter(|offer| {
+        let Self { model, uses, losses, mask, .. } = self;
+        let mut issued = None;
+        let out = model.exchange(&mut x, |out, x| {
+            let Some(offer) = out.offer else { return };
             let reported = |list: &VecDeque<(bool, u64, u64)>| list.iter().any(|r| r.1 == offer.line);
-            let has = view.has(offer.line) || reported(&self.uses) || reported(&self.losses);
-            x.have = if has { self.mask } else { 0 };
+            let has = view.has(offer.line) || reported(uses) || reported(losses);
+            x.have = if has { *mask } else { 0 };
             x.prefetch_ready = has || view.room();
-            x.prefetch_ready && !has && offer.mask != 0
+            issued = Some(offer).filter(|_| x.prefetch_ready && !has);
         });
-        self.model.step(&x);
         self.note_decision();
         self.quiet = self.model.is_resting();
         Action {
             registered: x.fill.is_some() && out.prt.fill_mask != 0,
             refill: out.prt.refill.map(|r| r.0),
-            prefetch: offer.map(|o| (o.line, Tag { handle: o.handle, pattern: o.pattern, entry: o.entry })),
+            prefetch: issued.map(|o| (o.line, Tag { handle: o.handle, pattern: o.pattern, entry: o.entry })),
         }
     }
 
