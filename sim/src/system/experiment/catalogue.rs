@@ -59,6 +59,22 @@ fn sharing() -> Vec<Experiment> {
             sweep("copies", &[(4, Some(23.5)), (3, Some(21.2)), (2, Some(21.0)), (1, Some(18.3))]),
             vec![gain("four copies against one", 0, 3, 5.2), gain("four copies against three", 0, 1, 2.3)],
         ),
+        Experiment {
+            note: "Ours: an SM that reads one row a cycle, of one copy, needs a third of the logic less and a quarter of the memory (docs/decisions/lookup-ports.md).",
+            ..study(
+                "lookup-ports",
+                "Rows an SM reads in a cycle, and copies",
+                "rows per cycle",
+                false,
+                [(4, 4), (2, 2), (1, 1)]
+                    .map(|(ports, copies)| {
+                        let settings = [format!("lookup_ports={ports}"), format!("copies={copies}")];
+                        c2p(format!("{ports} rows, {copies} copies"), f64::from(ports), &settings.each_ref().map(String::as_str), None)
+                    })
+                    .to_vec(),
+                vec![],
+            )
+        },
         study(
             "engines",
             "BF engines",
