@@ -60,18 +60,29 @@ fn sharing() -> Vec<Experiment> {
             vec![gain("four copies against one", 0, 3, 5.2), gain("four copies against three", 0, 1, 2.3)],
         ),
         Experiment {
-            note: "Ours: an SM that reads one row a cycle, of one copy, needs a third of the logic less and a quarter of the memory (docs/decisions/lookup-ports.md).",
+            note: "Ours: fewer rows per cycle and fewer copies need much less logic and memory (docs/decisions/lookup-ports.md).",
             ..study(
                 "lookup-ports",
                 "Rows an SM reads in a cycle, and copies",
                 "rows per cycle",
                 false,
-                [(4, 4), (2, 2), (1, 1)]
+                [(4, 4), (2, 4), (2, 2), (1, 4), (1, 2), (1, 1)]
                     .map(|(ports, copies)| {
                         let settings = [format!("lookup_ports={ports}"), format!("copies={copies}")];
                         c2p(format!("{ports} rows, {copies} copies"), f64::from(ports), &settings.each_ref().map(String::as_str), None)
                     })
                     .to_vec(),
+                vec![],
+            )
+        },
+        Experiment {
+            note: "The paper does not say how many misses of one SM may be looked up at once. A miss without a slot waits.",
+            ..study(
+                "queries",
+                "Queries of one SM in flight",
+                "queries per SM",
+                true,
+                sweep("queries_per_sm", &[(1, None), (2, None), (4, None), (8, None), (16, None)]),
                 vec![],
             )
         },
