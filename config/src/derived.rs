@@ -142,6 +142,8 @@ mod tests {
             s.resolve().unwrap().sc_sgu_threshold
         };
         assert_eq!((threshold(&["paper"]), threshold(&["a100"]), threshold(&["paper", "v100"])), (4, 4, 5));
+        let lean = Settings::preset("lean").unwrap().resolve().unwrap();
+        assert_eq!((lean.lookup_ports, lean.copies, lean.k()), (2, 2, 4));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::path::Path;
 /// The presets, with what they are.
 pub const PRESETS: &[(&str, &str)] = &[
     ("paper", "the defaults of the C2P-Cache and SnakeCharmer papers"),
+    ("lean", "C2P-Cache with half the paper's rows per cycle and copies: lookup_ports = 2, copies = 2"),
     ("a100", "SnakeCharmer on an A100: sc_sgu_threshold = 4"),
     ("v100", "SnakeCharmer on a V100: sc_sgu_threshold = 5"),
 ];
@@ -39,24 +40,21 @@ impl Settings {
     /// # Errors
     /// An unknown name; the message lists the presets.
     pub fn add_preset(&mut self, name: &str) -> Result<(), ConfigError> {
-        let mut threshold = |value: i64| {
-            self.values.insert("sc_sgu_threshold", (toml::Value::Integer(value), format!("--preset {name}")));
-        };
-        match name {
-            "paper" => Ok(()), // the defaults of KEYS are the paper's
-            "a100" => {
-                threshold(4);
-                Ok(())
-            }
-            "v100" => {
-                threshold(5);
-                Ok(())
-            }
+        // The defaults of KEYS are the paper's.
+        let values: &[(&'static str, i64)] = match name {
+            "paper" => &[],
+            "lean" => &[("lookup_ports", 2), ("copies", 2)],
+            "a100" => &[("sc_sgu_threshold", 4)],
+            "v100" => &[("sc_sgu_threshold", 5)],
             _ => {
                 let names: Vec<_> = PRESETS.iter().map(|p| p.0).collect();
-                Err(ConfigError::new("--preset", "preset", name, format!("legal: {}", names.join(", "))))
+                return Err(ConfigError::new("--preset", "preset", name, format!("legal: {}", names.join(", "))));
             }
+        };
+        for (key, value) in values {
+            self.values.insert(key, (toml::Value::Integer(*value), format!("--preset {name}")));
         }
+        Ok(())
     }
 
     /// Lays a TOML file over what is there.
