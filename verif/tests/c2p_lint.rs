@@ -20,7 +20,8 @@ fn silent(sets: &str) {
 fn small_designs_of_many_shapes() {
     for sets in [
         "sms=2 banks=1 hash_bits=1 hashes=1 mask_bits=0 copies=1",
-        "sms=3 hash_bits=1536 copies=3 banks=16 engines=4 update_bytes=16",
+        "sms=3 hash_bits=1536 copies=3 lookup_ports=2 banks=16 engines=4 update_bytes=16",
+        "sms=4 hash_bits=512 copies=1 lookup_ports=1 banks=8 engines=4 update_bytes=16 copy_choice=any",
         "sms=3 copies=3 copy_choice=any merge_rows=true banks=8 update_bytes=16 engines=5 queries_per_sm=3",
         "sms=4 engines=3 engine_pipelined=false banks=8 update_bytes=16 debug_port=true",
         "sms=4 reset_style=async_low lookup_latency=5 probe_limit=2 banks=8 hashes=0 queries_per_sm=1",
@@ -59,6 +60,7 @@ fn full_list_of_sizes() {
     for copies in 1..=4 {
         silent(&format!("sms=8 copies={copies}"));
         silent(&format!("sms=8 copies={copies} copy_choice=any"));
+        silent(&format!("sms=8 copies={copies} lookup_ports={}", 5 - copies));
     }
     for engines in [32, 64, 80, 128, 160] {
         silent(&format!("sms=64 engines={engines}"));
