@@ -73,7 +73,7 @@ blocks! {
     query_store: "odd", "tiny", "merge";
     bank_arbiter: "odd", "any", "merge";
     update_bank_arbiter: "odd", "any";
-    lookup_network: "odd", "any", "merge";
+    lookup_network: "odd", "any", "merge", "wide";
     snapshot_matrix: "odd", "any";
     probe_order: "any", "merge";
     probe_network: "odd", "wide";
