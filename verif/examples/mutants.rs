@@ -4,7 +4,8 @@
 //! the outputs of the golden model, changes one operator, constant, condition or term of the generated Verilog at a time, and replays the
 //! recording in Icarus Verilog. A mutant with a wrong output is killed; of the others Yosys tries to prove that they are equal. What it
 //! prints, with the reasons of the survivors, is in docs/results/mutants.md and mutants-snakecharmer.md. `L1FORGE_SEED` chooses other
-//! mutants and another stimulus; `MUTANTS` and `CYCLES` change their number, `PROOF` the seconds of a proof.
+//! mutants and another stimulus; `MUTANTS` and `CYCLES` change their number, `PROOF` the seconds of a proof; `ONLY` takes only
+//! lines with one of its words, which commas divide.
 
 #[path = "../tests/common/configs.rs"]
 #[allow(dead_code, reason = "a part of it is used")]
@@ -296,6 +297,8 @@ fn study(name: &str, configuration: &str, c: &Config, more: bool) -> Vec<String>
     // Macros and the wrapper stay as they are.
     let sources = replay.design.source_files().iter().enumerate();
     let all: Vec<_> = sources.filter(|s| !s.1.0.starts_with("l1forge_masked")).flat_map(|(i, s)| mutations(i, &s.1, more)).collect();
+    let only = std::env::var("ONLY").unwrap_or_default();
+    let all: Vec<_> = all.into_iter().filter(|m| only.split(',').any(|word| show(&replay, m).contains(word))).collect();
     let possible = all.len();
     let queue = Mutex::new(choose(all, &mut ChaCha8Rng::seed_from_u64(seed)).into_iter().enumerate().collect::<VecDeque<_>>());
     let results: Mutex<Vec<(usize, String, Verdict)>> = Mutex::new(Vec::new());
