@@ -17,6 +17,7 @@ use l1forge_verif::code_coverage::{CodeCoverage, PointKind};
 use l1forge_verif::icarus::Icarus;
 use l1forge_verif::lockstep::{Session, SessionError};
 use l1forge_verif::record::Recorder;
+use l1forge_verif::stimulus;
 use l1forge_verif::tools::Toolbox;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -97,10 +98,10 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let recording = folder.path().join("recording");
     let library = builder.build(&design)?;
-    let mut recorder = match args.simulator.as_str() {
-        "icarus" => Some(Recorder::create(&recording, library.interface()).context("cannot record the run")?),
-        _ => None,
-    };
+    let (icarus, top) = (args.simulator == "icarus", TOPS.contains(&args.block.as_str()));
+    // A block is recorded at the end, without payloads that mean nothing: in Icarus they are undefined.
+    let recorder = (icarus && top).then(|| Recorder::create(&recording, library.interface()));
+    let mut recorder = recorder.transpose().context("cannot record the run")?;
     let command = replay(args);
     let mut session = Session::new(&builder, &design, args.seed).command(command);
     if design.clock_name().is_some() {
@@ -133,6 +134,10 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         bar.set_message("Icarus replays the run");
         let recording = recorder.finish().context("cannot finish the recording")?;
         mismatches = Icarus::new(Toolbox::from_env()).run(&design, &recording)?.mismatches;
+    } else if icarus {
+        bar.set_message("Icarus runs the block");
+        let replay = stimulus::record(&args.block, &config, 0, args.seed, run.cycles, &recording)?;
+        mismatches = Icarus::new(Toolbox::from_env()).run(&replay.design, &replay.recording)?.mismatches;
     }
     bar.finish_and_clear();
     report(args, json, &run, mismatches)
@@ -143,7 +148,7 @@ fn block(name: &str, args: &Args, config: &Config, session: Session<'_>, recorde
     let outcome = session.max_cycles(args.transactions.unwrap_or(20_000)).run(
         |interface, seed| {
             let block = golden_block(config, name, 0).unwrap_or_else(|e| unreachable!("checked by design: {e}"));
-            let bench = l1forge_verif::stimulus::for_block(name, config, 0, interface, seed);
+            let bench = stimulus::for_block(name, config, 0, interface, seed);
             (BlockModel::new(config, interface, block), bench)
         },
         recorder,

@@ -125,7 +125,10 @@ fn traces() {
 fn workloads_and_options() {
     refused(&["cosim", "--sms", "2", "--workload", "chess"], &["chess", "gemm"]);
     refused(&["cosim", "--sms", "2", "--transactions", "0"], &["transactions", "0"]);
-    refused(&["cosim", "--sms", "2", "--block", "bank"], &["bank", "bank_arbiter"]);
+    refused(&["cosim", "--sms", "2", "--block", "bank"], &["bank", "bank_arbiter", "c2p_cache", "l2_awt", "snakecharmer"]);
+    refused(&["cosim", "--block", "prt", "--workload", "gemm"], &["prt", "--workload", "c2p_cache and snakecharmer"]);
+    refused(&["cosim", "--block", "snakecharmer", "--workload", "chess"], &["chess", "gemm", "stencil2d", "pointer"]);
+    refused(&["cosim", "--block", "snakecharmer", "--trace", "/nonexistent/k.traceg"], &["/nonexistent/k.traceg"]);
     refused(&["report", "/nonexistent/folder"], &["/nonexistent/folder", "gen"]);
 }
 

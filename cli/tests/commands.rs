@@ -123,6 +123,34 @@ fn config_prints_every_key_and_reads_it_back() {
 }
 
 #[test]
+fn cosim_of_snakecharmer_reports_counters_and_balance() {
+    let small = ["--set", "sc_prt_entries=8", "--set", "sc_patterns=8", "--set", "sc_warps=8", "--set", "sc_l1_awt_entries=8"];
+    for source in
+        [&["--workload", "intra", "--transactions", "500"][..], &["--workload", "stencil2d", "--sms", "4", "--transactions", "500"]]
+    {
+        let mut args = vec!["cosim", "--block", "snakecharmer", "--json"];
+        args.extend(small.iter().chain(source));
+        let run = json(&args);
+        assert_eq!((&run["mismatches"], &run["balanced"]), (&serde_json::json!(0), &serde_json::json!(true)), "{run}");
+        assert_eq!(run["counters"], run["rtl_counters"]);
+        assert!(run["transactions"].as_u64().unwrap() >= 500, "{run}");
+        let term = |name: &str| run["balance"][name].as_u64().unwrap();
+        let ends = ["on_time", "early", "late", "unused", "invalidated", "outstanding", "in_registers", "in_l1", "in_peb"];
+        assert_eq!(term("issued"), ends.iter().map(|name| term(name)).sum::<u64>());
+        assert!(term("issued") > 0 && run["counters"]["issued"] == run["balance"]["issued"], "{run}");
+    }
+}
+
+#[test]
+fn cosim_of_a_block_by_name() {
+    for (name, simulator) in [("sgu", "verilator"), ("prefetch_statistics", "verilator"), ("bf_engine", "icarus")] {
+        let run = json(&["cosim", "--block", name, "--sms", "2", "--transactions", "400", "--simulator", simulator, "--json"]);
+        assert_eq!((&run["mismatches"], &run["cycles"]), (&serde_json::json!(0), &serde_json::json!(400)), "{run}");
+        assert_eq!(run["counters"].as_object().unwrap().is_empty(), name != "prefetch_statistics", "{run}");
+    }
+}
+
+#[test]
 fn workloads_are_written_as_traces_and_read_back() {
     let folder = scratch("trace");
     l1forge(&["trace", "write", "--workload", "gemm", "--scale", "0.2", "--sms", "4", "--out", folder.to_str().unwrap()]);

@@ -4,7 +4,8 @@
 //! the outputs of the golden model, changes one operator, constant, condition or term of the generated Verilog at a time, and replays the
 //! recording in Icarus Verilog. A mutant with a wrong output is killed; of the others Yosys tries to prove that they are equal. What it
 //! prints, with the reasons of the survivors, is in docs/results/mutants.md and mutants-snakecharmer.md. `L1FORGE_SEED` chooses other
-//! mutants and another stimulus; `MUTANTS` and `CYCLES` change their number.
+//! mutants and another stimulus; `MUTANTS` and `CYCLES` change their number, `PROOF` the seconds of a proof; `ONLY` takes only
+//! lines with one of its words, which commas divide.
 
 #[path = "../tests/common/configs.rs"]
 #[allow(dead_code, reason = "a part of it is used")]
@@ -22,7 +23,9 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, VecDeque};
+use std::process::Stdio;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 /// Blocks and the configurations they are built in.
 struct Study {
@@ -254,7 +257,7 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().map_or(default, |v| v.parse().unwrap_or_else(|_| panic!("{variable} is no number")))
 }
 
-/// Yosys proves that a mutant is equal to the design: the same registers, from any state.
+/// Yosys proves within `PROOF` seconds that a mutant is equal to the design: with the same registers, from any state.
 fn proven(tools: &Toolbox, design: &Design, mutant: &Design) -> bool {
     let folder = tempfile::tempdir().expect("a folder");
     let mut script = String::new();
@@ -270,7 +273,16 @@ fn proven(tools: &Toolbox, design: &Design, mutant: &Design) -> bool {
     script += "design -copy-from gold gold; design -copy-from gate gate; equiv_make gold gate equiv; hierarchy -top equiv; \
                equiv_simple -undef; equiv_induct -undef; equiv_status -assert";
     let mut yosys = tools.command(Tool::Yosys).expect("Yosys");
-    yosys.args(["-q", "-p", &script]).current_dir(folder.path()).output().expect("Yosys runs").status.success()
+    yosys.args(["-q", "-p", &script]).current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+    let (mut yosys, start) = (yosys.spawn().expect("Yosys runs"), Instant::now());
+    while start.elapsed().as_secs() < number("PROOF", 20) {
+        if let Some(status) = yosys.try_wait().expect("Yosys runs") {
+            return status.success();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    yosys.kill().and_then(|()| yosys.wait()).expect("Yosys can be stopped");
+    false
 }
 
 /// Tries mutants of a block in a configuration; prints a row, returns the survivors.
@@ -285,6 +297,8 @@ fn study(name: &str, configuration: &str, c: &Config, more: bool) -> Vec<String>
     // Macros and the wrapper stay as they are.
     let sources = replay.design.source_files().iter().enumerate();
     let all: Vec<_> = sources.filter(|s| !s.1.0.starts_with("l1forge_masked")).flat_map(|(i, s)| mutations(i, &s.1, more)).collect();
+    let only = std::env::var("ONLY").unwrap_or_default();
+    let all: Vec<_> = all.into_iter().filter(|m| only.split(',').any(|word| show(&replay, m).contains(word))).collect();
     let possible = all.len();
     let queue = Mutex::new(choose(all, &mut ChaCha8Rng::seed_from_u64(seed)).into_iter().enumerate().collect::<VecDeque<_>>());
     let results: Mutex<Vec<(usize, String, Verdict)>> = Mutex::new(Vec::new());
@@ -315,7 +329,9 @@ fn study(name: &str, configuration: &str, c: &Config, more: bool) -> Vec<String>
     let [killed, equal, survived] = [Verdict::Killed, Verdict::Equal, Verdict::Survived].map(of);
     println!("| {name} | {configuration} | {possible} | {} | {killed} | {equal} | {survived} |", results.len());
     let left = results.into_iter().filter(|r| r.2 != Verdict::Killed);
-    left.map(|r| format!("{name} of `{configuration}`{}: {}", if r.2 == Verdict::Equal { ", proven equal" } else { "" }, r.1)).collect()
+    left.map(|r| format!("{name} of `{configuration}`{}: {}", if r.2 == Verdict::Equal { ", proven equal" } else { "" }, r.1))
+        .inspect(|survivor| eprintln!("{survivor}"))
+        .collect()
 }
 
 /// What became of a mutant.

@@ -1,4 +1,5 @@
-//! Four linters stay silent on SnakeCharmer, for table sizes 1, 2, odd and default and every switch. `L1FORGE_FULL=1` adds double sizes and every block alone.
+//! Four linters stay silent on SnakeCharmer, for table sizes 1, 2, odd and default and every switch. `scripts/test.sh --full` adds every front end in these and double sizes, and
+//! every block alone in all of them.
 
 use l1forge_config::{Config, Settings};
 use l1forge_hdl::snakecharmer::{BLOCKS, block};
@@ -37,19 +38,30 @@ fn all_tables(size: u32) -> String {
     TABLES.iter().map(|t| format!("{t}={size} ")).collect()
 }
 
-fn full() -> bool {
-    std::env::var_os("L1FORGE_FULL").is_some()
+/// Sizes of 1, 2, odd, default, double, with windows, distances and widths to match.
+fn sizes() -> [(&'static str, String); 5] {
+    [
+        (
+            "one",
+            all_tables(1)
+                + "sc_max_intra_warp=1 sc_max_inter_pc=1 sc_max_inter_warp=1 sc_awt_window=1 sc_awt_samples=1 sc_awt_move_events=0 sc_zero_timer=1 sc_generation_bits=1 line_bytes=32 sc_register_bits=1",
+        ),
+        ("two", all_tables(2) + "sc_prt_age=2 line_bytes=64 sc_awt_window=2 sc_awt_move_events=1"),
+        ("odd", all_tables(7) + "sc_prt_entries=13 sc_prt_age=100 sc_pc_bits=7 sc_awt_inherit=false sc_awt_doubling=false"),
+        ("default", String::new()),
+        (
+            "double",
+            "sc_warps=128 sc_patterns=128 sc_l1_awt_entries=128 sc_l2_awt_entries=32 sc_peb_entries=128 sc_prt_entries=128 sc_queue_depth=16 sc_trigger_depth=6 sc_degree=8 sc_prt_age=1024"
+                .into(),
+        ),
+    ]
 }
 
 #[test]
-fn tables_of_one_two_and_odd_sizes() {
-    silent(
-        &(all_tables(1)
-            + "sc_max_intra_warp=1 sc_max_inter_pc=1 sc_max_inter_warp=1 sc_awt_window=1 sc_awt_samples=1 sc_awt_move_events=0 sc_zero_timer=1 sc_generation_bits=1 line_bytes=32 sc_register_bits=1"),
-        "snakecharmer",
-    );
-    silent(&(all_tables(2) + "sc_prt_age=2 line_bytes=64 sc_awt_window=2 sc_awt_move_events=1"), "snakecharmer");
-    silent(&(all_tables(7) + "sc_prt_entries=13 sc_prt_age=100 sc_pc_bits=7 sc_awt_inherit=false sc_awt_doubling=false"), "snakecharmer");
+fn tables_of_one_two_odd_and_default_sizes() {
+    for (_, sets) in &sizes()[..4] {
+        silent(sets, "snakecharmer");
+    }
 }
 
 #[test]
@@ -66,24 +78,23 @@ fn every_switch_and_front_end() {
 }
 
 #[test]
-fn default_sizes() {
-    silent("", "snakecharmer");
+#[ignore = "some minutes: scripts/test.sh --full"]
+fn full_sizes_of_every_front_end() {
+    for (size, sets) in sizes() {
+        for frontend in ["snake", "apogee", "external"] {
+            silent(&format!("{sets} frontend={frontend}"), "snakecharmer");
+            println!("{size}, {frontend}: silent");
+        }
+    }
 }
 
 #[test]
-fn double_sizes_and_every_block_alone() {
-    if !full() {
-        println!("not run: set L1FORGE_FULL=1 (scripts/test.sh --full)");
-        return;
-    }
-    silent(
-        "sc_warps=128 sc_patterns=128 sc_l1_awt_entries=128 sc_l2_awt_entries=32 sc_peb_entries=128 sc_prt_entries=128 sc_queue_depth=16 sc_trigger_depth=8 sc_prt_age=4096",
-        "snakecharmer",
-    );
-    silent("frontend=apogee", "snakecharmer");
-    for (name, _) in BLOCKS {
-        for size in [1, 3, 4] {
-            silent(&all_tables(size), name);
+#[ignore = "some minutes: scripts/test.sh --full"]
+fn full_sizes_of_every_block() {
+    for (size, sets) in sizes() {
+        for (name, _) in BLOCKS.iter().filter(|b| b.0 != "snakecharmer") {
+            silent(&sets, name);
         }
+        println!("{size}: every block alone is silent");
     }
 }

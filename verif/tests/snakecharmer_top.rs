@@ -6,7 +6,7 @@ mod prefetch;
 use l1forge_config::Config;
 use l1forge_sim::snakecharmer::environment::Profile;
 use l1forge_sim::snakecharmer::streams::{Shape, Stream};
-use l1forge_sim::trace::DealParameters;
+use l1forge_sim::trace::{DealParameters, TraceOptions, TraceReader};
 use l1forge_sim::workload::{Workload, WorkloadParameters};
 use l1forge_verif::block;
 use l1forge_verif::build::Builder;
@@ -94,6 +94,29 @@ fn workloads_in_lockstep() {
         };
         let (cycles, counters) = run(workload.name(), &c, seed_from_env(1), 20_000, &Profile::ideal(&c), stream);
         println!("{}: {cycles} cycles, {counters:?}", workload.name());
+    }
+}
+
+/// Real traces, where they are.
+#[test]
+fn real_traces_in_lockstep() {
+    let Some(data) = std::env::var_os("L1FORGE_DATA") else {
+        println!("not run: set L1FORGE_DATA to a folder with traces/vectoradd and traces/bfs");
+        return;
+    };
+    let c = config(&["sc_prt_entries=16", "sc_patterns=16"]);
+    for (trace, loads) in [("vectoradd", 700), ("bfs", 700)] {
+        let path = Path::new(&data).join("traces").join(trace);
+        let stream = || {
+            let options = TraceOptions { address_bits: c.address_bits, ..TraceOptions::default() };
+            let events = TraceReader::open(&path, options).unwrap_or_else(|e| panic!("{e}"));
+            Stream::traced(events, DealParameters { sms: 4, ..Default::default() }, c.sc_warps as usize, usize::MAX).unwrap()
+        };
+        for (seed, profile) in [(1, Profile::ideal(&c)), (2, Profile::random(&c, 2))] {
+            let (cycles, counters) = run(trace, &c, seed, u64::MAX, &profile, stream);
+            println!("{trace}, seed {seed}: {cycles} cycles, {counters:?}");
+            assert!(cycles > loads && counters["issued"] + counters["candidates"] > 0, "{trace}: {counters:?}");
+        }
     }
 }
 

@@ -20,12 +20,9 @@ const LOADS: u64 = 2000;
 
 /// What the warps do.
 pub fn stream(args: &Args, config: &Config) -> anyhow::Result<Stream> {
-    let built_in = |shape, seed| {
-        let warps = (config.sc_warps as usize).min(8);
-        Stream::new(shape, warps, u64::MAX, seed)
-    };
+    let built_in = |shape| Stream::new(shape, (config.sc_warps as usize).min(8), u64::MAX, args.seed);
     if let Some(shape) = shape(args) {
-        return Ok(built_in(shape, args.seed));
+        return Ok(built_in(shape));
     }
     if let Some(name) = &args.workload
         && let Err(error) = Workload::by_name(name)
@@ -34,7 +31,7 @@ pub fn stream(args: &Args, config: &Config) -> anyhow::Result<Stream> {
     }
     let Some(events) = events(args, config)? else {
         let shape = Shape::ALL[args.seed as usize % Shape::ALL.len()];
-        return Ok(built_in(shape, args.seed).gap((args.seed % 5) as u32).zeros(60));
+        return Ok(built_in(shape).gap(8 * (args.seed % 5) as u32).zeros(60));
     };
     let parameters = DealParameters { sms: config.sms, line_bytes: config.line_bytes, ..DealParameters::default() };
     Ok(Stream::traced(events, parameters, config.sc_warps as usize, usize::MAX)?)

@@ -33,8 +33,8 @@ pub(super) fn driver(name: &str, c: &Config, seed: u64) -> Box<dyn Driver> {
             ("query_pattern_i", Fill::Below(patterns.min(5))),
         ]),
         "sgu" => Box::new(Score),
-        "l1_awt" => Box::new(Awt { local: true, warps, largest, entries: c.sc_l1_awt_entries.into(), known: Vec::new() }),
-        "l2_awt" => Box::new(Awt { local: false, warps, largest, entries: c.sc_l2_awt_entries.into(), known: Vec::new() }),
+        "l1_awt" => Box::new(Awt { local: true, warps, largest, entries: c.sc_l1_awt_entries.into(), known: Vec::new(), steady: (0, 0) }),
+        "l2_awt" => Box::new(Awt { local: false, warps, largest, entries: c.sc_l2_awt_entries.into(), known: Vec::new(), steady: (0, 0) }),
         "prefetch_queue" => Box::new(Queue { patterns }),
         "peb" => Box::new(Evictions),
         "feedback" => Box::new(Events),
@@ -208,6 +208,8 @@ struct Awt {
     entries: u64,
     /// Entries that were given out: index and generation.
     known: Vec<(u64, u64)>,
+    /// Cycles left, and class, of a long row of events for one entry: its distance comes to the limit.
+    steady: (u32, u64),
 }
 
 impl Awt {
@@ -219,7 +221,8 @@ impl Awt {
             io.put(&format!("{prefix}_warp_i"), warp);
         }
         let pcs = if io.phase.few { 3 } else { self.entries + 5 };
-        let pc = io.rng.random_range(0..pcs).wrapping_mul(0x1_0101);
+        // Every bit of a PC is set in some.
+        let pc = io.rng.random_range(0..pcs).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         io.put(&format!("{prefix}_pc_i"), pc);
     }
 }
@@ -228,17 +231,33 @@ impl Driver for Awt {
     fn drive(&mut self, io: &mut Io) {
         self.context("best", io);
         self.context("lookup", io);
-        let allocate = io.chance(0) && io.rarely(if io.phase.few { 0.5 } else { 0.1 });
+        if self.steady.0 == 0 && io.rarely(1.0 / 4096.0) {
+            self.steady = (io.rng.random_range(50..1500), [1, 2, 2][io.rng.random_range(0..3)]);
+        }
+        let steady = self.steady.0 > 0;
+        self.steady.0 = self.steady.0.saturating_sub(1);
+        // Events for entries that nobody has had yet come first.
+        let allocate = !steady && io.cycle > 40 && io.chance(0) && io.rarely(if io.phase.few { 0.5 } else { 0.1 });
         io.flag("lookup_allocate_i", 0, allocate);
-        io.knob("feedback_valid_i", 1);
+        let valid = io.chance(1) || steady;
+        io.flag("feedback_valid_i", 0, valid);
         // Most events of a phase are of one class.
         let class = if io.rarely(0.7) { io.phase.base % 3 } else { io.rng.random_range(0..3) };
-        io.put("feedback_class_i", class);
+        io.put("feedback_class_i", if steady { self.steady.1 } else { class });
         let (mut index, mut generation) = (io.rng.random_range(0..self.entries), io.rng.random());
+        if io.rarely(0.5) {
+            generation = 0;
+        }
         if !self.known.is_empty() && io.rarely(0.95) {
             let last = self.known.len() - 1;
             // Few entries get many events.
-            let at = if io.rarely(0.8) { last - io.rng.random_range(0..=last.min(2)) } else { io.rng.random_range(0..=last) };
+            let at = if steady {
+                last
+            } else if io.rarely(0.8) {
+                last - io.rng.random_range(0..=last.min(2))
+            } else {
+                io.rng.random_range(0..=last)
+            };
             (index, generation) = self.known[at];
         }
         io.put("feedback_index_i", index);
