@@ -57,7 +57,8 @@ pub fn prove(flow: &Flow, design: &Design, largest: u64) -> anyhow::Result<Vec<P
     let mut proofs = Vec::new();
     for (done, (unit, cells, mapped)) in chosen.iter().enumerate() {
         let task = Task { flow, unit, units: &design.units, library: &library, netlist: &mapped.join("netlist.json") };
-        let fields = ["equiv 2".to_string(), design.tool.clone(), mapped.display().to_string(), task.front(), unit.with_stubs(&design.units)];
+        let fields =
+            ["equiv 2".to_string(), design.tool.clone(), mapped.display().to_string(), task.front(), unit.with_stubs(&design.units)];
         let made = flow.cache.entry(&key(&fields), &format!("equiv-{}", unit.name), |folder| {
             let started = std::time::Instant::now();
             let outputs = task.run(folder)?;

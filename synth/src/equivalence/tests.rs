@@ -93,7 +93,8 @@ fn netlists_are_proven_and_every_seeded_fault_is_found() {
         m.cells.get_mut(registers[3]).unwrap().connections.insert("CLK".into(), data);
     });
     assert!(message.contains("clock "), "{message}");
-    let message = faulty("inputs of the sub-module exchanged", &|m| m.cells.get_mut("u_leaf").unwrap().connections.get_mut("a_i").unwrap().reverse());
+    let message =
+        faulty("inputs of the sub-module exchanged", &|m| m.cells.get_mut("u_leaf").unwrap().connections.get_mut("a_i").unwrap().reverse());
     assert!(message.contains("u_leaf (leaf).a_i[0]"), "{message}");
     // A register that the netlist has lost is named.
     let lost = prove_changed(&|m| m.ports.get_mut("y_o").unwrap().bits[2] = Bit::Constant("0".into())).expect_err("a constant output");
