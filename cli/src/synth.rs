@@ -1,5 +1,6 @@
 //! `l1forge synth`: area by hierarchy, memories apart; timing, LUTs and equivalence when asked for.
 
+mod curve;
 mod tables;
 
 use crate::common::{ConfigArgs, add_files, print_json};
@@ -46,7 +47,10 @@ pub struct Args {
     /// Units mapped at the same time; by default as many as cores and memory allow.
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Folder to write synth.json, area.md and area.svg to.
+    /// Map the block for these numbers of SMs, one after the other, and show how its modules grow.
+    #[arg(long, value_name = "N,N…", value_delimiter = ',', conflicts_with_all = ["sms", "flat", "timing", "fpga", "equivalence"])]
+    curve: Vec<u32>,
+    /// Folder to write synth.json, area.md and area.svg to (curve.json, curve.md and curve.svg with --curve).
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -103,6 +107,9 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     if let Some(clock) = args.clock.filter(|c| !(c.is_finite() && *c >= 1.0)) {
         bail!("--clock {clock}: legal are periods from 1 ps on");
     }
+    if !args.curve.is_empty() {
+        return curve::run(args, json);
+    }
     let config = args.config.resolve()?;
     let package = package(&config, &args.block)?;
     let library = Library::load(&args.library)?;
@@ -146,7 +153,14 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         None => None,
     };
     bar.finish_and_clear();
-    let paper = if args.block == "c2p_cache" { paper::table(&ours(&area, &memories, fpga.as_ref())) } else { Vec::new() };
+    let paper = match args.block.as_str() {
+        "c2p_cache" => paper::table(&ours(&area, &memories, fpga.as_ref())),
+        "snakecharmer" => {
+            let bits = memories.iter().map(|m| m.rows * m.bits * m.instances).sum();
+            paper::snakecharmer(area.total.flip_flops, bits, area.total.area_um2, memories.iter().map(|m| m.area_um2).sum())
+        }
+        _ => Vec::new(),
+    };
     let results = Results { area, memories, paper, timing, fpga, equivalence };
     if let Some(out) = &args.out {
         let files = [

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -35,6 +36,10 @@ pub enum Tool {
     Smtbmc,
     /// Placement.
     OpenRoad,
+    /// Python with the `coloquinte` package.
+    Coloquinte,
+    /// Tcl interpreter.
+    Tclsh,
 }
 
 /// What is fixed about a tool.
@@ -60,7 +65,7 @@ pub struct ToolInfo {
 
 impl Tool {
     /// All tools, in the order in which they are reported.
-    pub const ALL: [Tool; 12] = [
+    pub const ALL: [Tool; 14] = [
         Tool::Verilator,
         Tool::Cxx,
         Tool::Make,
@@ -73,6 +78,8 @@ impl Tool {
         Tool::Smtbmc,
         Tool::Z3,
         Tool::OpenRoad,
+        Tool::Coloquinte,
+        Tool::Tclsh,
     ];
 
     /// Name, package, versions and purpose.
@@ -163,6 +170,17 @@ impl Tool {
                 false,
                 "placement",
             ),
+            Tool::Coloquinte => apt(
+                "Coloquinte",
+                "python3",
+                Some("L1FORGE_PYTHON"),
+                "coloquinte",
+                "python3 -m venv .venv && .venv/bin/pip install coloquinte==0.4.1",
+                "0.4",
+                false,
+                "placement",
+            ),
+            Tool::Tclsh => apt("Tcl", "tclsh", None, "tcl", "sudo apt-get install tcl", "8.6", false, "check of the scripts for OpenROAD"),
         }
     }
 }
@@ -228,8 +246,8 @@ impl Toolbox {
                 missing(tool, format!("no program `{}`{origin}", program.display()))
             });
         }
-        if tool == Tool::Pyslang {
-            return self.find_python();
+        if matches!(tool, Tool::Pyslang | Tool::Coloquinte) {
+            return self.find_python(tool);
         }
         self.resolve(Path::new(info.command)).ok_or_else(|| missing(tool, format!("no `{}` on the search path", info.command)))
     }
@@ -249,18 +267,24 @@ impl Toolbox {
             Tool::Iverilog | Tool::Vvp | Tool::Yosys => &["-V"],
             Tool::OpenSta | Tool::OpenRoad => &["-version"],
             Tool::Pyslang => &["-c", "import pyslang; print('pyslang', getattr(pyslang, '__version__', ''))"],
+            Tool::Coloquinte => {
+                &["-c", "import coloquinte; from importlib.metadata import version; print('coloquinte', version('coloquinte'))"]
+            }
             Tool::Smtbmc => &["--help"],
+            // It has no option for that, but reads commands.
+            Tool::Tclsh => &[],
             _ => &["--version"],
         };
         let program = self.find(tool)?;
-        let output = self.command(tool)?.args(arguments).output();
+        let output = self.command(tool)?.args(arguments).stdin(Self::asked(tool)).output();
         let failed = |why: String| missing(tool, format!("`{} {}` {why}", program.display(), arguments.join(" ")));
         let output = output.map_err(|error| failed(format!("cannot be run: {error}")))?;
         if tool == Tool::Smtbmc {
             // It has no version of its own.
             return Ok(String::from("(version of Yosys)"));
         }
-        let stdout = String::from_utf8_lossy(&output.stdout);
+        // The run time of Icarus Verilog tells its version on standard error.
+        let stdout = String::from_utf8_lossy(if tool == Tool::Vvp { &output.stderr } else { &output.stdout });
         match stdout.lines().map(str::trim).find(|line| !line.is_empty()) {
             Some(line) if output.status.success() || matches!(tool, Tool::Iverilog | Tool::Vvp) => Ok(line.to_owned()),
             _ => {
@@ -268,6 +292,16 @@ impl Toolbox {
                 Err(failed(format!("fails: {}", stderr.lines().last().unwrap_or("it prints nothing"))))
             }
         }
+    }
+
+    /// What a tool is to read when it is asked for its version.
+    fn asked(tool: Tool) -> Stdio {
+        if tool != Tool::Tclsh {
+            return Stdio::null();
+        }
+        let Ok((reader, mut writer)) = std::io::pipe() else { return Stdio::null() };
+        let _ = writer.write_all(b"puts \"Tcl [info patchlevel]\"\n");
+        reader.into()
     }
 
     fn resolve(&self, program: &Path) -> Option<PathBuf> {
@@ -278,12 +312,12 @@ impl Toolbox {
     }
 
     /// Python of the nearest `.venv` of the current folder and its parents, else the one on the search path.
-    fn find_python(&self) -> Result<PathBuf, MissingTool> {
+    fn find_python(&self, tool: Tool) -> Result<PathBuf, MissingTool> {
         let current = std::env::current_dir().unwrap_or_default();
         let local = current.ancestors().map(|folder| folder.join(".venv/bin/python")).find(|path| is_program(path));
         local
             .or_else(|| self.resolve(Path::new("python3")))
-            .ok_or_else(|| missing(Tool::Pyslang, String::from("no .venv/bin/python here and no `python3` on the search path")))
+            .ok_or_else(|| missing(tool, String::from("no .venv/bin/python here and no `python3` on the search path")))
     }
 }
 
@@ -329,6 +363,11 @@ mod tests {
         let tools = Toolbox::from_env();
         assert!(tools.version(Tool::Verilator).unwrap().starts_with("Verilator "));
         assert!(tools.version(Tool::Iverilog).unwrap().starts_with("Icarus Verilog version"));
+        assert!(tools.version(Tool::Vvp).unwrap().starts_with("Icarus Verilog runtime version"));
+        // Tcl is asked on its standard input.
+        if tools.find(Tool::Tclsh).is_ok() {
+            assert!(tools.version(Tool::Tclsh).unwrap().starts_with("Tcl 8"));
+        }
         // A program that runs and fails is as bad as a missing one.
         assert!(tools.clone().with(Tool::Verilator, "/bin/false").version(Tool::Verilator).is_err());
     }

@@ -25,7 +25,7 @@ pub fn synth(body: &mut String, synth: &Value, treemap: Option<&str>) {
         };
         let paper = |l: &Value| l1forge_synth::report::text::number(l["paper"].as_f64().unwrap_or(0.0));
         let rows = list(&synth["paper"]).map(|l| vec![text(&l["what"]), paper(l), ours(l), text(&l["unit"]), text(&l["note"])]);
-        section(body, "Cost beside the paper (64 SMs)", &["what", "paper", "ours", "unit", "note"], rows.collect());
+        section(body, "Cost beside the paper", &["what", "paper", "ours", "unit", "note"], rows.collect());
     }
     if let Some(svg) = treemap {
         figure(body, "Area by module", svg);

@@ -164,7 +164,7 @@ fn equivalence(proofs: &[Proof]) -> Table {
 }
 
 fn costs(lines: &[paper::Line]) -> Table {
-    let mut t = Table::new(&["cost (paper: 64 SMs)", "paper", "ours", "unit", "note"]);
+    let mut t = Table::new(&["cost beside the paper", "paper", "ours", "unit", "note"]);
     for l in lines {
         t.row(&[l.what.into(), number(l.paper), l.ours.map_or_else(|| "not run".into(), number), l.unit.into(), l.note.into()]);
     }

@@ -50,7 +50,7 @@ pub fn macros(unit: &Unit) -> String {
 }
 
 /// ABC for area alone: the usual optimisation, and the mapper for area in the place of that for delay, which duplicates gates on the longest paths.
-const SMALLEST: &str = "+strash;ifraig;scorr;dc2;dretime;strash;amap";
+const SMALLEST: &str = "+strash;ifraig;scorr;dc2;dretime;strash;dch,-f;amap";
 
 /// The script that maps a unit and writes `netlist.v` and `netlist.json`.
 pub fn map(unit: &Unit, target: &Target, library: &Library, file: &Path) -> String {

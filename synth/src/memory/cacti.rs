@@ -146,6 +146,31 @@ fn parse(text: &str) -> anyhow::Result<Figures> {
 mod tests {
     use super::*;
 
+    /// The embedded table against CACTI itself, where `CACTI` names it.
+    #[test]
+    fn embedded_table_is_what_cacti_says() {
+        let Some(program) = std::env::var_os("CACTI").filter(|v| !v.is_empty()) else {
+            eprintln!("skipped: CACTI is not set");
+            return;
+        };
+        for (rows, bits, ports, node) in
+            [(80, 64, Ports::OneROneW, 32), (80, 64, Ports::OneRw, 22), (16, 8, Ports::OneRw, 32), (512, 256, Ports::OneROneW, 22)]
+        {
+            let shape = Shape { rows, bits, ports };
+            let now = run(Path::new(&program), shape, node).unwrap();
+            let (table, origin) = crate::memory::figures(None, shape, node).unwrap();
+            assert_eq!(origin, crate::memory::Origin::Table);
+            for (a, b) in [
+                (now.area_um2, table.area_um2),
+                (now.access_ns, table.access_ns),
+                (now.read_pj, table.read_pj),
+                (now.leakage_mw, table.leakage_mw),
+            ] {
+                assert!((a - b).abs() <= 1e-3 * b, "{shape:?} at {node} nm: {now:?}, table {table:?}");
+            }
+        }
+    }
+
     #[test]
     fn answer_is_read() {
         let text = "    Access time (ns): 0.135671\n    Total dynamic read energy per access (nJ): 0.000639878

@@ -1,5 +1,6 @@
 //! Counts and areas of a mapped design, per module and in hierarchy.
 
+pub mod curve;
 pub mod paper;
 pub mod picture;
 pub mod text;

@@ -1,4 +1,4 @@
-//! The cost figures of the C2P-Cache paper (64 SMs), beside ours.
+//! The cost figures of the papers on C2P-Cache (64 SMs) and SnakeCharmer, beside ours.
 
 use serde::Serialize;
 
@@ -54,4 +54,32 @@ pub fn table(ours: &Ours) -> Vec<Line> {
         line("snapshot memory, x (7/32)^2", 0.0804, ours.memory_7nm_um2.map(|a| a / 1e6), "mm2", ""),
         line("LUTs of one BF engine", 268.0, ours.engine_luts.map(|n| n as f64), "", "paper: VCU118; ours: Yosys, UltraScale+"),
     ]
+}
+
+/// SMs of the chip for which the cost of SnakeCharmer is given, an A100.
+pub const SNAKECHARMER_SMS: f64 = 108.0;
+
+/// The table of SnakeCharmer, from one instance: flip-flops, bits of memory macros, area of cells and of macros (7 nm) in um2.
+pub fn snakecharmer(flip_flops: u64, memory_bits: u64, cells_um2: f64, memories_um2: f64) -> Vec<Line> {
+    let line = |what, paper, ours, unit, note| Line { what, paper, ours: Some(ours), unit, note };
+    let kb = (flip_flops + memory_bits) as f64 / 8.0 / 1024.0;
+    let mm2 = (cells_um2 + memories_um2) / 1e6;
+    vec![
+        line("storage per SM", 2.7, kb, "KB", "ours: every flip-flop and memory bit"),
+        line("storage, 108 SMs", 2.7 * SNAKECHARMER_SMS, kb * SNAKECHARMER_SMS, "KB", ""),
+        line("area per SM", 0.04, mm2, "mm2", "ours: cells, and memories scaled to 7 nm; the paper does not say of what its figure is"),
+        line("area, 108 SMs", 0.04, mm2 * SNAKECHARMER_SMS, "mm2", "if the paper's figure is that of the chip"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snakecharmer_of_a_chip_is_that_of_its_sms() {
+        let lines = snakecharmer(8192, 8192, 900.0, 100.0);
+        let ours: Vec<f64> = lines.iter().filter_map(|l| l.ours).collect();
+        assert_eq!(ours, [2.0, 216.0, 0.001, 0.108]);
+    }
 }

@@ -59,7 +59,8 @@ fn layout(values: &[f64], whole: Rect) -> Vec<Rect> {
     rects
 }
 
-const COLOURS: [&str; 10] = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#edc948", "#9c755f", "#ff9da7", "#8a8a8a"];
+pub(super) const COLOURS: [&str; 10] =
+    ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#edc948", "#9c755f", "#ff9da7", "#8a8a8a"];
 
 /// Text that may stand in XML.
 pub fn escape(text: &str) -> String {
