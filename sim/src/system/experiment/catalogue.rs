@@ -159,6 +159,8 @@ fn sharing() -> Vec<Experiment> {
                     c2p("256 every, queues of 16", 8.0, &["refresh_period=256", "fill_queue_depth=16"], None),
                     c2p("only L2 fills notified", 9.0, &["system.notify_remote_fills=false"], None),
                     c2p("8 queries per SM", 10.0, &["queries_per_sm=8"], None),
+                    c2p("32 update lanes", 11.0, &["update_lanes=32"], None),
+                    c2p("128 banks, 32 lanes", 12.0, &["banks=128", "update_lanes=32"], None),
                 ],
                 vec![],
             )
