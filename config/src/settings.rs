@@ -8,7 +8,7 @@ use std::path::Path;
 /// The presets, with what they are.
 pub const PRESETS: &[(&str, &str)] = &[
     ("paper", "the defaults of the C2P-Cache and SnakeCharmer papers"),
-    ("lean", "C2P-Cache with half the paper's rows per cycle and copies: lookup_ports = 2, copies = 2"),
+    ("lean", "C2P-Cache with half the rows per cycle and copies, but twice the queries and update lanes: docs/decisions/lookup-ports.md"),
     ("a100", "SnakeCharmer on an A100: sc_sgu_threshold = 4"),
     ("v100", "SnakeCharmer on a V100: sc_sgu_threshold = 5"),
 ];
@@ -43,7 +43,7 @@ impl Settings {
         // The defaults of KEYS are the paper's.
         let values: &[(&'static str, i64)] = match name {
             "paper" => &[],
-            "lean" => &[("lookup_ports", 2), ("copies", 2)],
+            "lean" => &[("lookup_ports", 2), ("copies", 2), ("queries_per_sm", 4), ("update_lanes", 32)],
             "a100" => &[("sc_sgu_threshold", 4)],
             "v100" => &[("sc_sgu_threshold", 5)],
             _ => {

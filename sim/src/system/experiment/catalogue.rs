@@ -76,6 +76,29 @@ fn sharing() -> Vec<Experiment> {
             )
         },
         Experiment {
+            note: "Ours: settings that the paper leaves open or that cost little, together (docs/decisions/lookup-ports.md).",
+            ..study(
+                "tuned",
+                "The paper's sizes and ours",
+                "variant",
+                false,
+                vec![
+                    c2p("paper", 0.0, &[], None),
+                    c2p("2 rows, 2 copies", 1.0, &["lookup_ports=2", "copies=2"], None),
+                    c2p("2 rows, 2 copies, 32 update lanes", 2.0, &["lookup_ports=2", "copies=2", "update_lanes=32"], None),
+                    c2p(
+                        "the same, 4 queries (preset lean)",
+                        3.0,
+                        &["lookup_ports=2", "copies=2", "update_lanes=32", "queries_per_sm=4"],
+                        None,
+                    ),
+                    c2p("4 rows, 4 copies, 32 lanes, 4 queries", 4.0, &["update_lanes=32", "queries_per_sm=4"], None),
+                    c2p("4 rows, 4 copies, 64 lanes, 4 queries", 5.0, &["update_lanes=64", "queries_per_sm=4"], None),
+                ],
+                vec![],
+            )
+        },
+        Experiment {
             note: "The paper does not say how many misses of one SM may be looked up at once. A miss without a slot waits.",
             ..study(
                 "queries",
