@@ -127,10 +127,11 @@ fn perform(runs: &Path, key: &str, task: &Task) -> anyhow::Result<()> {
 
 /// Writes a file whole or not at all.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let cannot = || format!("--out: cannot write {}", path.display());
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
-    file.write_all(text.as_bytes()).with_context(cannot)?;
-    file.persist(path).with_context(cannot)?;
-    Ok(())
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let part = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    written.with_context(|| format!("--out: cannot write {}", path.display()))
 }
