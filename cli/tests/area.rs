@@ -80,6 +80,37 @@ fn bad_input_is_one_message_and_nothing_is_written() {
     }
 }
 
+/// A missing tool, a killed one, one that runs out of memory: one message with the step and the log, and the next run goes on.
+#[test]
+fn failing_tools_are_one_message_and_the_next_run_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let run = |yosys: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_l1forge"));
+        command.args(["synth", "--block", "bf_engine", "--sms", "8", "--json"]).env("L1FORGE_CACHE", path("cache")).env("YOSYS", yosys);
+        command.output().unwrap()
+    };
+    let fails = |yosys: &str, what: &[&str]| {
+        let output = run(yosys);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{message}");
+        assert!(what.iter().all(|w| message.contains(w)) && message.lines().count() == 1, "{message}");
+    };
+    fails("/nonexistent/yosys", &["no program `/nonexistent/yosys` (set by YOSYS)", "apt-get install yosys"]);
+    // One that is killed when it maps, and one that has too little memory for that.
+    for (name, before, what) in [
+        ("killed", "kill -9 $$", "mapping bf_engine: yosys was killed by signal 9"),
+        ("starved", "ulimit -v 20000", "mapping bf_engine: yosys "),
+    ] {
+        let text = format!("#!/bin/sh\nif [ \"$1\" = -s ] && grep -q synth \"$2\"; then {before}; fi\nexec yosys \"$@\"\n");
+        std::fs::write(path(name), text).unwrap();
+        assert!(Command::new("chmod").args(["+x", &path(name)]).status().unwrap().success());
+        fails(&path(name), &[what, "failed-bf_engine/log"]);
+    }
+    assert!(run("yosys").status.success());
+    assert!(folder.path().join("cache/synth/failed-bf_engine/log").exists());
+}
+
 /// The mapped netlist of the BF engine in Icarus Verilog, with cell models made from the library, against the model behind `encode`.
 #[test]
 fn the_netlist_of_the_bf_engine_encodes_like_the_model() {

@@ -54,8 +54,9 @@ impl Cache {
         if let Err(error) = make(staging.path()) {
             let kept = self.root.join(format!("failed-{name}"));
             let _ = std::fs::remove_dir_all(&kept);
-            let moved = std::fs::rename(staging.path(), &kept).is_ok();
-            return Err(if moved { error.context(format!("log: {}", kept.join("log").display())) } else { error });
+            let log = std::fs::rename(staging.path(), &kept).is_ok() && kept.join("log").exists();
+            // Without a log no tool was started yet.
+            return Err(error.context(if log { format!("log: {}", kept.join("log").display()) } else { format!("{name}: {}", cannot()) }));
         }
         std::fs::write(staging.path().join(".complete"), "").with_context(cannot)?;
         let made = staging.keep();
@@ -86,6 +87,13 @@ mod tests {
         });
         let message = format!("{:#}", failed.unwrap_err());
         assert!(message.contains("failed-unit/log") && message.ends_with("no"), "{message}");
+        let early = format!("{:#}", cache.entry("k", "unit", |_| anyhow::bail!("no space")).unwrap_err());
+        assert!(early.starts_with("unit: cannot write ") && early.ends_with("k: no space"), "{early}");
+        cache.entry("k", "unit", |f| {
+            std::fs::write(f.join("log"), "why")?;
+            anyhow::bail!("no")
+        })
+        .unwrap_err();
         assert_eq!(std::fs::read_to_string(folder.path().join("failed-unit/log")).unwrap(), "why");
         let make = |f: &Path| Ok(std::fs::write(f.join("x"), "1")?);
         let first = cache.entry("k", "unit", make).unwrap();
