@@ -6,6 +6,8 @@
 mod prefetch;
 
 use l1forge_config::{Config, KEYS, KeyKind, Settings};
+use l1forge_hdl::package::package;
+use l1forge_hdl::snakecharmer::{counters, storage};
 use l1forge_sim::snakecharmer::BLOCKS;
 use l1forge_sim::snakecharmer::environment::Profile;
 use l1forge_sim::snakecharmer::streams::{Shape, Stream};
@@ -18,7 +20,7 @@ use l1forge_verif::tools::Toolbox;
 use l1forge_verif::{block, stimulus, test_command};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Tables cost time in every tool.
 const LARGEST: &[(&str, u32)] = &[
@@ -104,11 +106,19 @@ fn cases() -> std::ops::Range<u64> {
     first..first + count
 }
 
+/// What `l1forge gen` writes, for many; the storage report counts every flip-flop of them.
 #[test]
-fn configurations_are_legal_and_differ() {
-    let all: Vec<String> = (0..300).map(|seed| config(seed).1).collect();
-    let distinct: std::collections::BTreeSet<&String> = all.iter().collect();
-    assert_eq!(distinct.len(), all.len());
+fn configurations_are_generated() {
+    let mut all = BTreeSet::new();
+    for seed in cases().start..cases().start + 150 {
+        let (c, text) = config(seed);
+        let package = package(&c, "snakecharmer").unwrap_or_else(|e| panic!("{e}: {text}"));
+        let counters = u64::from(c.counter_bits) * counters(&c).len() as u64;
+        let repeat = test_command!(seed);
+        assert_eq!(storage(&c).bits(), package.design.flip_flop_bits() - counters, "{text}\nrepeat it with: {repeat}");
+        all.insert(text);
+    }
+    assert_eq!(all.len(), 150, "they differ");
 }
 
 #[test]
