@@ -5,8 +5,8 @@
 //! `… --example memory_path STUDY SMS SCALE WORKLOAD…`: the page of a study.
 
 use l1forge_config::Settings;
-use l1forge_sim::system::experiment::{by_name, evaluate};
 use l1forge_sim::snakecharmer::study::configuration;
+use l1forge_sim::system::experiment::{by_name, evaluate};
 use l1forge_sim::system::{Scheme, SystemParameters, prefetch, run_with};
 use l1forge_sim::workload::{Workload, WorkloadParameters};
 
@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // What is asked for at 64 SMs: 2 million accesses a second with sharing off, 0.5 million with C2P on, below 2 GB.
     for (scheme, name) in [(Scheme::None, "none"), (Scheme::C2p, "none"), (Scheme::None, "snakecharmer"), (Scheme::C2p, "snakecharmer")] {
         let prefetching = prefetch::by_name(name)?;
-        let config = if prefetching.prefetch { configuration(&Settings::default(), &prefetching)? } else { Settings::default().resolve()? };
+        let config =
+            if prefetching.prefetch { configuration(&Settings::default(), &prefetching)? } else { Settings::default().resolve()? };
         let parameters = SystemParameters::default();
         let (mut accesses, mut cycles, mut spent) = (0, 0, 0.0);
         for workload in [Workload::Gemm, Workload::CyclicScan, Workload::GraphWalk, Workload::Stencil2d] {

@@ -1,9 +1,9 @@
 //! The memory path: balances, determinism, latencies by hand, and what every scheme must do.
 
 use l1forge_config::{Config, Settings};
+use l1forge_sim::system::prefetch::{self, Action, Fill, Snake, View};
 use l1forge_sim::system::scan::Serial;
 use l1forge_sim::system::scheme::{NoSharing, PerfectKnowledge};
-use l1forge_sim::system::prefetch::{self, Action, Fill, Snake, View};
 use l1forge_sim::system::{
     L1s, NextLine, Observation, PrefetchCounts, Prefetcher, Scheme, Sharing, SystemError, SystemParameters, Traffic, Verdict, run, run_with,
 };

@@ -192,12 +192,10 @@ impl Prt {
 
     /// So many cycles without an input, while [resting](Prt::is_resting).
     pub fn rest(&mut self, cycles: u64) {
-        if self.age > 0 {
-            let steps = (self.tick + cycles) / self.age;
-            self.tick = (self.tick + cycles) % self.age;
-            for e in self.entries.iter_mut().filter(|_| steps > 0) {
-                e.age = if e.unread() { (e.age + steps).min(2) } else { 0 };
-            }
+        let Some(steps) = (self.tick + cycles).checked_div(self.age) else { return };
+        self.tick = (self.tick + cycles) % self.age;
+        for e in self.entries.iter_mut().filter(|_| steps > 0) {
+            e.age = if e.unread() { (e.age + steps).min(2) } else { 0 };
         }
     }
 

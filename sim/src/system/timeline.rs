@@ -53,7 +53,14 @@ impl<T> Timeline<T> {
         for i in 0..=WINDOW / 64 {
             let word = (start / 64 + i) % (WINDOW / 64);
             let from = u64::MAX << (start % 64);
-            let bits = self.filled[word] & if i == 0 { from } else if i == WINDOW / 64 { !from } else { u64::MAX };
+            let bits = self.filled[word]
+                & if i == 0 {
+                    from
+                } else if i == WINDOW / 64 {
+                    !from
+                } else {
+                    u64::MAX
+                };
             if bits != 0 {
                 let place = word * 64 + bits.trailing_zeros() as usize;
                 return Some(self.base + ((place + WINDOW - start) % WINDOW) as u64);

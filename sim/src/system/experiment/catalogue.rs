@@ -81,7 +81,10 @@ fn sharing() -> Vec<Experiment> {
             "cycles",
             true,
             sweep("lookup_latency", &[(2, Some(23.5)), (8, None), (16, None), (64, Some(17.8))]),
-            vec![gain("2 cycles against 64", 0, 3, 5.7), Claim { class: Some(Class::R0S1), ..gain("2 cycles against 64, on R0S1", 0, 3, 11.0) }],
+            vec![
+                gain("2 cycles against 64", 0, 3, 5.7),
+                Claim { class: Some(Class::R0S1), ..gain("2 cycles against 64, on R0S1", 0, 3, 11.0) },
+            ],
         ),
         study(
             "return-latency",
@@ -89,7 +92,10 @@ fn sharing() -> Vec<Experiment> {
             "cycles",
             true,
             sweep("return_latency", &[(2, Some(23.5)), (8, None), (16, None), (32, Some(14.0))]),
-            vec![gain("2 cycles against 32", 0, 3, 9.5), Claim { class: Some(Class::R1S0), ..gain("2 cycles against 32, on R1S0", 0, 3, 2.4) }],
+            vec![
+                gain("2 cycles against 32", 0, 3, 9.5),
+                Claim { class: Some(Class::R1S0), ..gain("2 cycles against 32, on R1S0", 0, 3, 2.4) },
+            ],
         ),
         study(
             "update-bandwidth",

@@ -70,7 +70,7 @@ impl Snake {
 
     fn is_zero(&self, line: u64) -> bool {
         let (percent, lines) = self.zeros;
-        percent > 0 && mix(line / lines ^ 0x2e05) % 100 < percent
+        percent > 0 && mix((line / lines) ^ 0x2e05) % 100 < percent
     }
 
     fn counter(&self, name: &str) -> u64 {
@@ -83,12 +83,7 @@ impl Snake {
         x.demand = self.demand.take();
         x.fill = self.fill.take().map(|f| sc::Fill {
             table: f.tag.entry.is_some(),
-            to: PrtFill {
-                entry: f.tag.entry.unwrap_or(0),
-                line: f.line,
-                mask: self.mask,
-                bypass: if f.bypass { self.mask } else { 0 },
-            },
+            to: PrtFill { entry: f.tag.entry.unwrap_or(0), line: f.line, mask: self.mask, bypass: if f.bypass { self.mask } else { 0 } },
             pattern: f.tag.pattern,
             zero: self.is_zero(f.line),
         });
@@ -206,8 +201,7 @@ impl Prefetcher for Snake {
         let lines = |name: &str, value: u64| if COUNTERS[..11].contains(&name) { value / self.sectors } else { value };
         let own = COUNTERS.iter().zip(self.model.counters()).map(|(name, value)| (*name, lines(name, *value)));
         let [useful, useful_suppressed, zero, zero_passed] = self.filtered;
-        let filter =
-            [("useful", useful), ("useful_suppressed", useful_suppressed), ("zero", zero), ("zero_passed", zero_passed)];
+        let filter = [("useful", useful), ("useful_suppressed", useful_suppressed), ("zero", zero), ("zero_passed", zero_passed)];
         own.chain(filter).collect()
     }
 

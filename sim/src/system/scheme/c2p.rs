@@ -102,7 +102,9 @@ impl C2p {
             i.set(input::FILL_VALID, sm, 1);
             i.set(input::FILL_TAG, sm, self.sides[sm].notices.front().copied().unwrap_or(0));
         }
-        for (port, not) in [(input::L2_READY, l1s.blocked()), (input::PROBE_READY, l1s.ports_used()), (input::REFRESH_READY, self.streaming)] {
+        for (port, not) in
+            [(input::L2_READY, l1s.blocked()), (input::PROBE_READY, l1s.ports_used()), (input::REFRESH_READY, self.streaming)]
+        {
             let words = i.words_mut(port);
             words.fill(1);
             not.iter().for_each(|sm| words[sm] = 0);
