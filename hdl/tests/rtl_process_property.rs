@@ -348,6 +348,9 @@ fn holds(stmts: &[S], clocked: bool, seed: u64) -> Result<(), TestCaseError> {
     let said = common::lint::lint(&files, "random");
     // Verilator 5.006 fails on some assignments that it finds to be redundant.
     prop_assume!(!said.contains("Internal Error: random.v"));
+    // Yosys leaves its temporaries (`$3\t`) of a branch that it finds to be dead (`t = 0; if (t[0])`) without a driver, and complains about the
+    // dead cells that read them. Signals of ours have no such names; without a driver they would be `x` in the simulation above.
+    prop_assume!(!said.contains("Warning: Wire random.$"));
     prop_assert!(said.is_empty(), "{said}\n{}", files[0].1);
     Ok(())
 }
