@@ -60,6 +60,10 @@ const STYLE: &str = "body { font: 15px/1.45 sans-serif; max-width: 60em; margin:
 table { border-collapse: collapse; margin: .5em 0 1.5em; display: block; overflow-x: auto; }
 th, td { padding: .15em .8em; border-bottom: 1px solid #ddd; text-align: left; }
 td { font-variant-numeric: tabular-nums; }
+.n { text-align: right; white-space: nowrap; }
+summary { font-size: 1.5em; font-weight: 600; margin: .8em 0; cursor: pointer; }
+@media (min-width: 30em) { td:first-child { white-space: nowrap; } }
+@media (max-width: 30em) { body { font-size: 13px; padding: 0 .6em; } th, td { padding: .15em .4em; } }
 h1, h2 { font-weight: 600; }
 figure { margin: 0 0 1.5em; }
 svg { max-width: 100%; height: auto; }
@@ -94,19 +98,43 @@ fn rows(list: &Value, keys: &[&str]) -> Vec<Vec<String>> {
 }
 
 fn section(body: &mut String, title: &str, head: &[&str], rows: Vec<Vec<String>>) {
-    let cells = |list: &[String], tag: &str| list.iter().map(|c| format!("<{tag}>{}</{tag}>", escape(c))).collect::<String>();
-    let head: Vec<String> = head.iter().map(ToString::to_string).collect();
-    let _ = write!(body, "<h2>{}</h2>\n<table>\n<tr>{}</tr>\n", escape(title), cells(&head, "th"));
+    let _ = writeln!(body, "<h2>{}</h2>", escape(title));
+    table(body, head, &rows);
+}
+
+/// A long section that is opened by hand.
+fn folded(body: &mut String, title: &str, head: &[&str], rows: Vec<Vec<String>>) {
+    let _ = writeln!(body, "<details>\n<summary>{} ({})</summary>", escape(title), rows.len());
+    table(body, head, &rows);
+    body.push_str("</details>\n");
+}
+
+/// Columns of numbers are flush right.
+fn table(body: &mut String, head: &[&str], rows: &[Vec<String>]) {
+    let numeric = |text: &str| {
+        text.is_empty() || (text.starts_with(|c: char| c.is_ascii_digit() || c == '-') && text.len() < 24) || text == "not run"
+    };
+    let flush: Vec<bool> =
+        (0..head.len()).map(|c| c > 0 && rows.iter().all(|r| numeric(&r[c])) && rows.iter().any(|r| !r[c].is_empty())).collect();
+    body.push_str("<table>\n");
+    let mut line = |cells: &mut dyn Iterator<Item = &str>, tag: &str| {
+        body.push_str("<tr>");
+        for (cell, right) in cells.zip(&flush) {
+            let _ = write!(body, "<{tag}{}>{}</{tag}>", if *right { " class=\"n\"" } else { "" }, escape(cell));
+        }
+        body.push_str("</tr>\n");
+    };
+    line(&mut head.iter().copied(), "th");
     for row in rows {
-        let _ = writeln!(body, "<tr>{}</tr>", cells(&row, "td"));
+        line(&mut row.iter().map(String::as_str), "td");
     }
     body.push_str("</table>\n");
 }
 
 fn design(body: &mut String, manifest: &Value) {
     let config = manifest["config"].as_object().into_iter().flatten();
-    section(body, "Configuration", &["key", "value"], config.map(|(k, v)| vec![k.clone(), text(v)]).collect());
-    section(body, "Modules", &["module", "instances"], rows(&manifest["modules"], &["name", "instances"]));
+    folded(body, "Configuration", &["key", "value"], config.map(|(k, v)| vec![k.clone(), text(v)]).collect());
+    folded(body, "Modules", &["module", "instances"], rows(&manifest["modules"], &["name", "instances"]));
     section(body, "Memories", &["macro", "rows", "bits", "instances"], rows(&manifest["memories"], &["name", "rows", "bits", "instances"]));
     let latency = manifest["latency"].as_object().into_iter().flatten().map(|(k, v)| vec![k.clone(), text(v)]).collect();
     section(body, "Latency (cycles)", &["what", "cycles"], latency);
@@ -121,7 +149,7 @@ fn lockstep(body: &mut String, name: &str, run: &Value) {
         summary.iter().map(|k| vec![(*k).to_string(), text(&run[*k])]).collect(),
     );
     let counters = run["counters"].as_object().into_iter().flatten();
-    section(
+    folded(
         body,
         "Counters",
         &["counter", "model", "RTL"],

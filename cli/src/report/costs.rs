@@ -163,7 +163,8 @@ mod tests {
             "memories": [], "timing": {"clock_ps": 500.0, "critical_path_ps": 321.4, "achievable_clock_ps": 400.0, "units": []},
         });
         synth(&mut body, &document, Some("<?xml?><svg>T</svg>"));
-        for part in ["667,980", "not run", "<td>1,234</td>", "50.0 %", "critical path 321 ps", "<figure><svg>T</svg></figure>"] {
+        for part in ["667,980", "not run", "<td class=\"n\">1,234</td>", "50.0 %", "critical path 321 ps", "<figure><svg>T</svg></figure>"]
+        {
             assert!(body.contains(part), "{part}: {body}");
         }
         assert!(!body.contains("LUTs (") && !body.contains("<?xml"));
