@@ -49,18 +49,36 @@ pub fn macros(unit: &Unit) -> String {
     s
 }
 
-/// ABC for area alone: the usual optimisation, and the mapper for area in the place of that for delay, which duplicates gates on the longest paths.
-const SMALLEST: &str = "+strash;ifraig;scorr;dc2;dretime;strash;dch,-f;amap";
+/// Scripts of ABC for area alone; none is the best for every unit, so each unit is mapped by all and the smallest netlist is kept.
+pub const RECIPES: [&str; 3] = [
+    // Structural choices and the mapper for area: logic with much sharing.
+    "+strash;ifraig;scorr;dc2;dretime;strash;dch,-f;amap",
+    // The mapper with area recovery over many rounds: arbiters.
+    "+strash;ifraig;scorr;dc2;strash;&get,-n;&nf,-R,1000;&put",
+    // The same on the logic as it was written: wide multiplexers.
+    "+strash;&get,-n;&nf,-R,1000;&put",
+];
 
-/// The script that maps a unit and writes `netlist.v` and `netlist.json`.
+/// The script that maps a unit and writes `netlist.v` and `netlist.json`; for the area `netlist_N.v` and `netlist_N.json` for each of the
+/// [`RECIPES`].
 pub fn map(unit: &Unit, target: &Target, library: &Library, file: &Path) -> String {
     let lib = file.display();
-    let mut s = match target {
+    let s = match target {
         Target::Fpga => {
             let flat = if unit.flat { " -flatten" } else { "" };
             format!("{}synth_xilinx -family xcup -top {} -noiopad -noclkbuf{flat}\n", read(unit), unit.name)
         }
-        Target::Area => format!("{}{}abc -liberty \"{lib}\" -script {SMALLEST}\nopt_clean\n", front(unit), flip_flops(file)),
+        Target::Area => {
+            let mut s = format!("{}{}design -save gates\n", front(unit), flip_flops(file));
+            for (n, recipe) in RECIPES.iter().enumerate() {
+                s += &format!(
+                    "design -load gates\nabc -liberty \"{lib}\" -script {recipe}\nopt_clean\n{}{}",
+                    macros(unit),
+                    write(&format!("netlist_{n}"))
+                );
+            }
+            return s;
+        }
         Target::Timing(period) => format!(
             "write_file abc.constr <<END\nset_driving_cell {}\nset_load 2.0\nEND\n{}{}abc -liberty \"{lib}\" -D {period} -constr abc.constr\nopt_clean\n",
             driver(library),
@@ -68,9 +86,11 @@ pub fn map(unit: &Unit, target: &Target, library: &Library, file: &Path) -> Stri
             flip_flops(file)
         ),
     };
-    s += &macros(unit);
-    s += "write_verilog -noattr -noexpr -nohex -simple-lhs netlist.v\nwrite_json netlist.json\n";
-    s
+    s + &macros(unit) + &write("netlist")
+}
+
+fn write(name: &str) -> String {
+    format!("write_verilog -noattr -noexpr -nohex -simple-lhs {name}.v\nwrite_json {name}.json\n")
 }
 
 /// The cell that is taken to drive the inputs of a unit.

@@ -124,6 +124,7 @@ pub const CONFIGS: &[(&str, &[&str])] = &[
         &[
             "frontend=apogee",
             "sc_patterns=6",
+            "sc_max_intra_warp=6",
             "sc_warps=12",
             "sc_degree=11",
             "sc_awt_inter_warp_local=true",
