@@ -210,3 +210,23 @@ fn nearest(key: &str) -> Option<&'static str> {
     };
     KEYS.iter().map(|k| (distance(key, k.name), k.name)).min().filter(|(d, _)| *d <= 3).map(|(_, k)| k)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_the_memory_path_is_kept_apart() {
+        let mut s = Settings::default();
+        s.add_text("a.toml", "sms = 8\n[system]\nmshrs = 32\nnotify_remote_fills = false\n").unwrap();
+        s.add_text("b.toml", "[system]\nmshrs = 16\n").unwrap();
+        let system: Vec<_> = s.system().collect();
+        let expected = [("mshrs", "16".to_string(), "b.toml:1 [system]"), ("notify_remote_fills", "false".into(), "a.toml:2 [system]")];
+        assert_eq!(system, expected);
+        assert_eq!(s.resolve().unwrap().sms, 8);
+        // Only a table of that name, and nothing of a file with an error.
+        assert!(s.add_text("c.toml", "system = 3\n").unwrap_err().to_string().contains("unknown key"));
+        assert!(s.add_text("d.toml", "smss = 4\n[system]\nmshrs = 1\n").is_err());
+        assert_eq!(s.system().next().map(|v| v.1), Some("16".into()));
+    }
+}
