@@ -89,11 +89,12 @@ mod tests {
         assert!(message.contains("failed-unit/log") && message.ends_with("no"), "{message}");
         let early = format!("{:#}", cache.entry("k", "unit", |_| anyhow::bail!("no space")).unwrap_err());
         assert!(early.starts_with("unit: cannot write ") && early.ends_with("k: no space"), "{early}");
-        cache.entry("k", "unit", |f| {
-            std::fs::write(f.join("log"), "why")?;
-            anyhow::bail!("no")
-        })
-        .unwrap_err();
+        cache
+            .entry("k", "unit", |f| {
+                std::fs::write(f.join("log"), "why")?;
+                anyhow::bail!("no")
+            })
+            .unwrap_err();
         assert_eq!(std::fs::read_to_string(folder.path().join("failed-unit/log")).unwrap(), "why");
         let make = |f: &Path| Ok(std::fs::write(f.join("x"), "1")?);
         let first = cache.entry("k", "unit", make).unwrap();
