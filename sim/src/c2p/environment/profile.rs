@@ -44,7 +44,7 @@ pub struct Profile {
     /// Random cycles added to each L2 access, at most.
     pub l2_jitter: u64,
     /// A load of a line that its SM has stored to in this kernel is not shareable. Without it, such a load may get older
-    /// data from another L1, which [`Oracle`](super::oracle::Oracle) reports.
+    /// data from another L1, which [`Oracle`](crate::c2p::oracle::Oracle) reports.
     pub own_stores_bypass: bool,
     /// SMs that never take a probe.
     pub deaf: SmSet,
