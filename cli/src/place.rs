@@ -2,7 +2,7 @@
 
 use crate::common::{ConfigArgs, add_files, print_json};
 use crate::failure::CheckFailed;
-use crate::synth::{cache, memories, progress, source};
+use crate::synth::{cache, memories, progress, source, steps};
 use anyhow::{Context as _, bail};
 use l1forge_hdl::package::package;
 use l1forge_synth::flow::{Design, Flow, Target, jobs};
@@ -56,10 +56,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     let python = if args.scripts_only { None } else { Some(coloquinte::python()?) };
     let source = source(&package);
     let bar = progress("mapping");
-    let step = |done: usize, all: usize, _: &str| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    };
+    let step = steps(&bar);
     let yosys = Toolbox::from_env().find(Tool::Yosys)?;
     let flow = Flow { yosys, cache: cache(), jobs: jobs(args.jobs)?, library: &library, progress: &step };
     let units = flow.elaborate(&source)?;

@@ -85,6 +85,14 @@ pub fn cache() -> Cache {
     Cache::at(l1forge_verif::cache::Cache::from_env().root().join("synth"))
 }
 
+/// Shows the units of a flow that are done on a bar.
+pub fn steps(bar: &indicatif::ProgressBar) -> impl Fn(usize, usize, &str) + Sync + '_ {
+    |done, all, _| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    }
+}
+
 /// Figures of the memories of a design, by the CACTI that `CACTI` names, or by the embedded table.
 pub fn memories(units: &[Unit]) -> anyhow::Result<Vec<Memory>> {
     let cacti = std::env::var_os("CACTI").filter(|v| !v.is_empty()).map(PathBuf::from);
@@ -115,10 +123,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     let library = Library::load(&args.library)?;
     let source = source(&package);
     let bar = progress("reading");
-    let step = |done: usize, all: usize, _: &str| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    };
+    let step = steps(&bar);
     let tools = Toolbox::from_env();
     let sta = if args.timing { Some(tools.find(Tool::OpenSta)?) } else { None };
     let flow = Flow { yosys: tools.find(Tool::Yosys)?, cache: cache(), jobs: jobs(args.jobs)?, library: &library, progress: &step };

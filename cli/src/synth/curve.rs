@@ -1,6 +1,6 @@
 //! `l1forge synth --curve`: the areas of a block for several numbers of SMs.
 
-use super::{Args, cache, progress, source};
+use super::{Args, cache, progress, source, steps};
 use crate::common::{add_files, print_json};
 use crate::failure::CheckFailed;
 use l1forge_hdl::package::{Package, package};
@@ -25,10 +25,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     let packages = sizes.iter().map(package_of).collect::<anyhow::Result<Vec<_>>>()?;
     let library = Library::load(&args.library)?;
     let bar = progress("");
-    let step = |done: usize, all: usize, _: &str| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    };
+    let step = steps(&bar);
     let yosys = Toolbox::from_env().find(Tool::Yosys)?;
     let flow = Flow { yosys, cache: cache(), jobs: jobs(args.jobs)?, library: &library, progress: &step };
     let mut points: Vec<(u32, Area)> = Vec::new();

@@ -39,6 +39,17 @@ pub enum Direction {
     Nearer,
 }
 
+impl Direction {
+    /// A distance after a step this way, within 1..=`limit`.
+    pub fn moved(self, distance: u64, step: u64, limit: u64) -> u64 {
+        match self {
+            Self::None => distance,
+            Self::Farther => (distance + step).min(limit),
+            Self::Nearer => distance.saturating_sub(step).max(1),
+        }
+    }
+}
+
 /// What ends a window and what moves a distance.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
@@ -185,10 +196,8 @@ impl L1Awt {
         }
         let comes_into_use = e.samples + 1 == samples;
         e.samples = (e.samples + 1).min(samples);
-        match e.window.count(event.class, rule) {
-            Some(Direction::Farther) => e.distance = (e.distance + step).min(limit),
-            Some(Direction::Nearer) => e.distance = e.distance.saturating_sub(step).max(1),
-            Some(Direction::None) | None => {}
+        if let Some(direction) = e.window.count(event.class, rule) {
+            e.distance = direction.moved(e.distance, step, limit);
         }
         if inherit
             && comes_into_use

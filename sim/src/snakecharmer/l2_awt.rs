@@ -101,11 +101,7 @@ impl L2Awt {
             step <<= e.shift;
         }
         let limit = if self.per_kind { self.limits.of(e.kind) } else { self.limits.all() };
-        match direction {
-            Direction::Farther => e.distance = (e.distance + step).min(limit),
-            Direction::Nearer => e.distance = e.distance.saturating_sub(step).max(1),
-            Direction::None => {}
-        }
+        e.distance = direction.moved(e.distance, step, limit);
     }
 }
 

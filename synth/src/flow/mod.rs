@@ -197,25 +197,26 @@ impl Flow<'_> {
         Ok(folder.join("library.lib"))
     }
 
-    /// Of the netlists of all recipes the smallest stays, as `netlist.v` and `netlist.json`; `recipe` has its script of ABC.
-    fn keep_smallest(&self, folder: &Path, unit: &str) -> anyhow::Result<()> {
+    /// Of the netlists of all recipes the smallest stays, as `netlist.v` and `netlist.json`; `recipe` has its script of ABC. Returns its cells.
+    fn keep_smallest(&self, folder: &Path, unit: &str) -> anyhow::Result<BTreeMap<String, u64>> {
         let file = |n: usize, ending: &str| folder.join(format!("netlist_{n}.{ending}"));
-        let mut best: Option<(f64, usize)> = None;
+        let mut best: Option<(f64, usize, BTreeMap<String, u64>)> = None;
         for n in 0..script::RECIPES.len() {
             let cells = run::count(&file(n, "json"), unit)?;
             let area = cells.iter().map(|(kind, count)| self.library.cells.get(kind).map_or(0.0, |c| c.area) * *count as f64).sum();
-            if best.is_none_or(|b| area < b.0) {
-                best = Some((area, n));
+            if best.as_ref().is_none_or(|b| area < b.0) {
+                best = Some((area, n, cells));
             }
         }
-        let (_, n) = best.context("no recipe")?;
+        let (_, n, cells) = best.context("no recipe")?;
         for ending in ["v", "json"] {
             std::fs::rename(file(n, ending), folder.join(format!("netlist.{ending}")))?;
             for other in (0..script::RECIPES.len()).filter(|o| *o != n) {
                 std::fs::remove_file(file(other, ending))?;
             }
         }
-        Ok(std::fs::write(folder.join("recipe"), script::RECIPES[n])?)
+        std::fs::write(folder.join("recipe"), script::RECIPES[n])?;
+        Ok(cells)
     }
 
     fn map_unit(&self, units: &[Unit], i: usize, target: &Target, library: &Path, tool: &str) -> anyhow::Result<Mapped> {
@@ -227,10 +228,10 @@ impl Flow<'_> {
         let folder = self.cache.entry(&key(&["map 1", tool, &script, &text, verilog]), &unit.name, |folder| {
             script::write_inputs(folder, unit, units)?;
             run::yosys(&self.yosys, folder, &script, &format!("mapping {}", unit.name))?;
-            if *target == Target::Area {
-                self.keep_smallest(folder, &unit.name)?;
-            }
-            let cells = run::count(&folder.join("netlist.json"), &unit.name)?;
+            let cells = match target {
+                Target::Area => self.keep_smallest(folder, &unit.name)?,
+                Target::Fpga | Target::Timing(_) => run::count(&folder.join("netlist.json"), &unit.name)?,
+            };
             std::fs::write(folder.join("cells.json"), serde_json::to_string_pretty(&cells)?)?;
             Ok(())
         })?;
