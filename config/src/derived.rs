@@ -123,7 +123,7 @@ mod tests {
         let c = config(&[]);
         assert_eq!((c.k(), c.m(), c.tag_bits(), c.rows()), (4, 5120, 41, 80));
         assert_eq!((c.bank_bits(), c.row_bits(), c.index_bits(), c.sm_bits()), (6, 7, 13, 6));
-        assert_eq!((c.engines, c.update_engines, c.shared_engines(), c.update_lanes), (128, 64, 64, 16));
+        assert_eq!((c.engines, c.update_engines, c.shared_engines(), c.update_lanes), (128, 64, 64, 32));
         assert_eq!(c.hash_rows(), 64);
     }
 
@@ -143,7 +143,7 @@ mod tests {
         };
         assert_eq!((threshold(&["paper"]), threshold(&["a100"]), threshold(&["paper", "v100"])), (4, 4, 5));
         let lean = Settings::preset("lean").unwrap().resolve().unwrap();
-        assert_eq!((lean.lookup_ports, lean.copies, lean.k(), lean.queries_per_sm, lean.update_lanes), (2, 2, 4, 4, 32));
+        assert_eq!((lean.lookup_ports, lean.copies, lean.k(), lean.queries_per_sm, lean.update_lanes), (1, 1, 2, 4, 32));
     }
 
     #[test]

@@ -252,7 +252,7 @@ keys! {
         "Misses of one SM in flight inside the block.";
     update_bytes: u32 = OneOf(&[8, 16, 32, 64, 128]), "128", "bytes/cycle", "C2P paper, Figure 20",
         "Width of the transport that brings the tags of a rebuild; 8 bytes per tag.";
-    update_lanes: u32 = Int { min: 1, max: 64 }, "auto" auto "update_bytes / 8", "lanes", "ours; docs/blocks/update_path.md",
+    update_lanes: u32 = Int { min: 1, max: 64 }, "auto" auto "max(update_bytes / 8, sms / 2), at most 64", "lanes", "ours; docs/blocks/update_path.md",
         "Encoded tags that can be written to the matrix side by side.";
     update_queue_depth: u32 = Int { min: 2, max: 16 }, "4", "entries", "ours; docs/blocks/update_path.md",
         "Encoded tags that wait in each update lane.";
@@ -260,7 +260,7 @@ keys! {
         "Fill notices that wait for each SM.";
     fill_drop: bool = Bool, "true", "switch", "specification 6",
         "A fill notice that finds its queue full is dropped and counted; otherwise it waits.";
-    refresh_period: u32 = Int { min: 1, max: 65_535 }, "128", "cycles", "specification 9",
+    refresh_period: u32 = Int { min: 1, max: 65_535 }, "192", "cycles", "specification 9; docs/decisions/update-path.md",
         "Cycles between the starts of the rebuilds of successive SMs.";
     stream_timeout: u32 = Int { min: 1, max: 65_535 }, "256", "cycles", "specification 6",
         "Cycles without a tag after which a rebuild is given up.";

@@ -8,7 +8,7 @@ use std::path::Path;
 /// The presets, with what they are.
 pub const PRESETS: &[(&str, &str)] = &[
     ("paper", "the defaults of the C2P-Cache and SnakeCharmer papers"),
-    ("lean", "C2P-Cache with half the rows per cycle and copies, but twice the queries and update lanes: docs/decisions/lookup-ports.md"),
+    ("lean", "C2P-Cache with one hash, one row per cycle and one copy, but twice the queries: docs/decisions/lookup-ports.md"),
     ("a100", "SnakeCharmer on an A100: sc_sgu_threshold = 4"),
     ("v100", "SnakeCharmer on a V100: sc_sgu_threshold = 5"),
 ];
@@ -43,7 +43,7 @@ impl Settings {
         // The defaults of KEYS are the paper's.
         let values: &[(&'static str, i64)] = match name {
             "paper" => &[],
-            "lean" => &[("lookup_ports", 2), ("copies", 2), ("queries_per_sm", 4), ("update_lanes", 32)],
+            "lean" => &[("hashes", 1), ("lookup_ports", 1), ("copies", 1), ("queries_per_sm", 4)],
             "a100" => &[("sc_sgu_threshold", 4)],
             "v100" => &[("sc_sgu_threshold", 5)],
             _ => {

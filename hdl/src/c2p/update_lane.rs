@@ -3,7 +3,7 @@
 use super::context::{Built, Context};
 use super::round_robin::{Kind, round_robin};
 use super::shift_queue::ShiftQueue;
-use crate::rtl::{Bits, Expr, value_width};
+use crate::rtl::{Bits, Expr, Reg};
 
 /// Sources of a lane: SMs whose fill queue it serves, and stream tags.
 pub(super) struct Sources {
@@ -70,9 +70,19 @@ fn build(c: &Context, lane: u32, default: u32) -> Built {
     let match_o = m.output("match_o", 1, "a tag in flight belongs to the SM under rebuild");
     let empty_o = m.output("empty_o", 1, "no tag is in flight");
 
+    // Each position has a queue of its own: one that waits for its bank does not hold up the others.
+    let queues: Vec<ShiftQueue> = (0..k).map(|i| ShiftQueue::new(&mut m, &format!("p{i}_entry"), depth, c.x + c.s)).collect();
+    let flying: Vec<Reg> = (1..latency).map(|i| m.reg(&format!("flying{i}_q"), 1).doc("a tag was sent this many cycles ago")).collect();
+    let flying_sm: Vec<Reg> = (1..latency).map(|i| m.reg(&format!("flying{i}_sm_q"), c.s).no_reset().doc("its SM")).collect();
+    // A tag is written when its last position is, so the fullest queue counts.
+    let held_more_than = |e: u32| Expr::or_all(queues.iter().map(|q| q.holds(e)).collect::<Vec<_>>());
+
     m.section("Sources");
-    let used = m.reg("used_q", value_width(u64::from(depth))).doc("tags sent and not written");
-    let room = m.wire("room", used.ne(depth) & !&block);
+    // Tags in the engines have their places.
+    let sent =
+        m.wire("sent", Expr::concat_lsb_first(flying.iter().map(Expr::from).collect::<Vec<_>>()).popcount()).doc("tags in the engines");
+    let full = (0..latency).map(|n| sent.eq(n) & if n < depth { held_more_than(depth - 1 - n) } else { Expr::ones(1) });
+    let room = m.wire("room", !Expr::or_all(full.collect::<Vec<_>>()) & !&block);
     let pick = round_robin(&mut m, "source", &source_valid, Kind::Ready(&room & &encode_ready));
     let send = m.wire("send", &pick.any & &room & &encode_ready);
     m.assign(&encode_valid_o, &pick.any & &room);
@@ -86,37 +96,32 @@ fn build(c: &Context, lane: u32, default: u32) -> Built {
     let column = if n == 1 { columns.remove(0) } else { pick.grant.onehot_mux(Expr::concat_lsb_first(columns)) };
     let column = m.wire("column", column).doc("SM of the tag that is sent");
 
-    m.section("SMs of the tags inside the engines");
-    let (mut flying, mut flying_sm, mut matches) = (send.clone(), column, Vec::new());
-    for i in 1..latency {
-        let live = m.reg(&format!("flying{i}_q"), 1).doc("a tag was sent this many cycles ago");
-        let of = m.reg(&format!("flying{i}_sm_q"), c.s).no_reset().doc("its SM");
-        live.next(&flying);
-        of.next(&flying_sm);
-        matches.push(&*live & of.eq(&sm));
-        (flying, flying_sm) = (live.into(), of.into());
+    let (mut live, mut of) = (send.clone(), column);
+    for (flying, sm) in flying.iter().zip(&flying_sm) {
+        flying.next(&live);
+        sm.next(&of);
+        (live, of) = (flying.into(), sm.into());
     }
-    m.assume("latency_M", encoded.eq(&flying), "indices come a fixed time after their tag");
+    m.assume("latency_M", encoded.eq(&live), "indices come a fixed time after their tag");
 
-    m.section("Queue of encoded tags");
-    let entry = m.wire("entry", Expr::concat_lsb_first([index, flying_sm])).doc("indices and SM");
-    let queue = ShiftQueue::new(&mut m, "entry", depth, entry.width());
-    let done = m.reg("done_q", k).doc("positions of the oldest written already");
-    let waits = m.wire("waits", queue.holds(0));
-    let head = &queue.entries[0];
-    let written = m.wire("written", &*done | &write_ready);
-    let pop = m.wire("pop", &waits & written.reduce_and()).doc("the oldest is written");
-    done.next_when(&pop, 0u32);
-    done.next_when(&waits, &written);
-    used.next_when(&send & !&pop, &*used + 1u32);
-    used.next_when(!&send & &pop, &*used - 1u32);
-    let entries: Vec<Expr> = queue.entries.iter().map(Expr::from).collect();
-    queue.advance(&mut m, "entry", &encoded, &entry, &pop, &entries);
-    m.assign(&write_valid_o, waits.replicate(k) & !&*done);
-    m.assign(&write_index_o, head.bits(0, k * c.x));
-    m.assign(&write_sm_o, head.bits(k * c.x, c.s).replicate(k));
-    matches.extend(entries.iter().enumerate().map(|(e, entry)| queue.holds(e as u32) & entry.bits(k * c.x, c.s).eq(&sm)));
+    m.section("Positions that wait for their bank");
+    let mut matches: Vec<Expr> = flying.iter().zip(&flying_sm).map(|(live, of)| &**live & of.eq(&sm)).collect();
+    let (mut valid, mut indices, mut columns) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, queue) in queues.iter().enumerate() {
+        let waits = m.wire(&format!("p{i}_waits"), queue.holds(0)).doc("position is to be written");
+        let entry = Expr::concat_lsb_first([index.elem(i as u32, c.x), of.clone()]);
+        let pop = m.wire(&format!("p{i}_pop"), &waits & write_ready.bit(i as u32)).doc("the oldest is written");
+        let entries: Vec<Expr> = queue.entries.iter().map(Expr::from).collect();
+        queue.advance(&mut m, &format!("p{i}_entry"), &encoded, &entry, &pop, &entries);
+        valid.push(waits);
+        indices.push(entries[0].bits(0, c.x));
+        columns.push(entries[0].bits(c.x, c.s));
+        matches.extend(entries.iter().enumerate().map(|(e, entry)| queue.holds(e as u32) & entry.bits(c.x, c.s).eq(&sm)));
+    }
+    m.assign(&write_valid_o, Expr::concat_lsb_first(valid));
+    m.assign(&write_index_o, Expr::concat_lsb_first(indices));
+    m.assign(&write_sm_o, Expr::concat_lsb_first(columns));
     m.assign(&match_o, Expr::or_all(matches));
-    m.assign(&empty_o, used.is_zero());
+    m.assign(&empty_o, !(Expr::or_all(flying.iter().map(Expr::from).collect::<Vec<_>>()) | held_more_than(0)));
     m.finish()
 }

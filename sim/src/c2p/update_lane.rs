@@ -91,9 +91,14 @@ impl UpdateLane {
         }
     }
 
-    /// The head of the queue: SM, indices, and the positions that ask to be written (a mask).
-    pub fn head(&self) -> Option<(usize, &Indices, u8)> {
-        self.queue.front().map(|e| (e.sm, &e.indices, e.pending))
+    /// Tells `write` of every position that asks to be written: the position, the index and the SM of the oldest entry whose position is not written.
+    pub fn writes(&self, mut write: impl FnMut(usize, u32, usize)) {
+        let mut asked = 0;
+        for entry in &self.queue {
+            let new = entry.pending & !asked;
+            bits(new.into()).for_each(|at| write(at, entry.indices[at], entry.sm));
+            asked |= new;
+        }
     }
 
     /// A tag of this SM is dispatched and not completed.
@@ -102,18 +107,20 @@ impl UpdateLane {
     }
 
     /// End of the cycle. `offer`: what was offered; `taken`: it was; `sm`: the SM under rebuild; `encoded`: the result
-    /// of the engines; `written`: positions of the head that were written, a mask.
+    /// of the engines; `written`: positions that asked and were written, a mask.
     pub fn clock(&mut self, offer: Option<Offer>, taken: bool, sm: usize, encoded: Option<Indices>, written: u8) {
         if offer.is_none() && self.used == 0 {
             return;
         }
         self.arbiter.clock(offer.map(|o| o.source), taken);
-        if let Some(head) = self.queue.front_mut() {
-            head.pending &= !written;
-            if head.pending == 0 {
-                self.queue.pop_front();
-                self.used -= 1;
+        for at in bits(written.into()) {
+            if let Some(entry) = self.queue.iter_mut().find(|e| e.pending >> at & 1 == 1) {
+                entry.pending &= !(1 << at);
             }
+        }
+        while self.queue.front().is_some_and(|entry| entry.pending == 0) {
+            self.queue.pop_front();
+            self.used -= 1;
         }
         let dispatched = offer.filter(|_| taken).map(|o| match o.origin {
             Origin::Fill(sm) => sm,
@@ -205,13 +212,11 @@ impl Block for UpdateLaneBlock {
             outputs.set(o::ENCODE_TAG, 0, inputs.get(i::SOURCE_TAG, offer.source));
         }
         signal::set_mask(outputs, o::WRITE_VALID, 0);
-        if let Some((sm, indices, pending)) = self.lane.head() {
-            for at in bits(pending.into()) {
-                outputs.set(o::WRITE_VALID, at, 1);
-                outputs.set(o::WRITE_INDEX, at, indices[at].into());
-                outputs.set(o::WRITE_SM, at, sm as u64);
-            }
-        }
+        self.lane.writes(|at, index, sm| {
+            outputs.set(o::WRITE_VALID, at, 1);
+            outputs.set(o::WRITE_INDEX, at, index.into());
+            outputs.set(o::WRITE_SM, at, sm as u64);
+        });
         signal::set_bit(outputs, o::MATCH, self.lane.matches(inputs.get(i::SM, 0) as usize));
         signal::set_bit(outputs, o::EMPTY, self.lane.is_empty());
     }
@@ -321,6 +326,20 @@ mod tests {
         assert_eq!(run.cycle(NONE, Some(0b000_010), [1, 1]).1, [(0, 1, 1), (1, 0, 1)]);
         assert_eq!(run.cycle(NONE, None, [1, 1]), (None, vec![(0, 2, 3), (1, 0, 3)], 1, 0));
         assert_eq!(run.cycle(NONE, None, [0, 0]).3, 1);
+    }
+
+    #[test]
+    fn a_position_that_waits_does_not_hold_up_the_others() {
+        let mut run = Run::new(&[]);
+        run.inputs.set(i::SM, 0, 1);
+        run.cycle([1, 1, 0, 0], None, [0, 0]);
+        run.cycle([1, 1, 0, 0], Some(0b001_000), [0, 0]); // SM 1
+        assert_eq!(run.cycle([1, 1, 0, 0], Some(0b011_010), [1, 0]), (None, vec![(0, 0, 1), (1, 1, 1)], 1, 0)); // SM 3; both places are taken
+        assert_eq!(run.cycle([1, 1, 0, 0], None, [1, 0]), (None, vec![(0, 2, 3), (1, 1, 1)], 1, 0));
+        assert_eq!(run.cycle([1, 1, 0, 0], None, [1, 0]), (None, vec![(1, 1, 1)], 1, 0)); // nothing of SM 1 is complete yet
+        assert_eq!(run.cycle([1, 1, 0, 0], None, [0, 1]), (None, vec![(1, 1, 1)], 1, 0));
+        assert_eq!(run.cycle([1, 0, 0, 0], None, [0, 1]), (Some(11), vec![(1, 3, 3)], 0, 0)); // a place is free again
+        assert_eq!(run.cycle(NONE, Some(0), [0, 0]).3, 0);
     }
 
     #[test]
