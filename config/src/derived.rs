@@ -143,7 +143,7 @@ mod tests {
         };
         assert_eq!((threshold(&["paper"]), threshold(&["a100"]), threshold(&["paper", "v100"])), (4, 4, 5));
         let lean = Settings::preset("lean").unwrap().resolve().unwrap();
-        assert_eq!((lean.lookup_ports, lean.copies, lean.k(), lean.queries_per_sm, lean.update_lanes), (1, 1, 2, 4, 32));
+        assert_eq!((lean.lookup_ports, lean.copies, lean.k(), lean.queries_per_sm, lean.update_lanes), (1, 1, 2, 4, 16));
     }
 
     #[test]

@@ -256,7 +256,7 @@ keys! {
         "Encoded tags that can be written to the matrix side by side.";
     update_queue_depth: u32 = Int { min: 2, max: 16 }, "4", "entries", "ours; docs/blocks/update_path.md",
         "Encoded tags that wait in each update lane.";
-    fill_queue_depth: u32 = Int { min: 1, max: 16 }, "2", "entries", "ours; docs/blocks/update_path.md",
+    fill_queue_depth: u32 = Int { min: 1, max: 16 }, "3", "entries", "ours; docs/blocks/update_path.md",
         "Fill notices that wait for each SM.";
     fill_drop: bool = Bool, "true", "switch", "specification 6",
         "A fill notice that finds its queue full is dropped and counted; otherwise it waits.";

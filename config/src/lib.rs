@@ -28,4 +28,4 @@ mod validate;
 pub use error::ConfigError;
 pub use hash::HashScheme;
 pub use keys::{Config, CopyChoice, Frontend, KEYS, KeyKind, KeySpec, LookupNetwork, MatrixLayout, ProbeNetwork, ResetStyle};
-pub use settings::{PRESETS, Settings};
+pub use settings::{PRESETS, Settings, preset_values};

@@ -8,10 +8,27 @@ use std::path::Path;
 /// The presets, with what they are.
 pub const PRESETS: &[(&str, &str)] = &[
     ("paper", "the defaults of the C2P-Cache and SnakeCharmer papers"),
-    ("lean", "C2P-Cache with one hash, one row per cycle and one copy, but twice the queries: docs/decisions/lookup-ports.md"),
+    (
+        "lean",
+        "C2P-Cache with one hash, one row per cycle and one copy, but twice the queries; the update path of the paper: docs/decisions/lookup-ports.md",
+    ),
     ("a100", "SnakeCharmer on an A100: sc_sgu_threshold = 4"),
     ("v100", "SnakeCharmer on a V100: sc_sgu_threshold = 5"),
 ];
+
+/// Keys that a preset sets, and to what.
+pub fn preset_values(name: &str) -> Option<&'static [(&'static str, i64)]> {
+    // The defaults of KEYS are the paper's.
+    Some(match name {
+        "paper" => &[],
+        "lean" => {
+            &[("hashes", 1), ("lookup_ports", 1), ("copies", 1), ("queries_per_sm", 4), ("update_lanes", 16), ("fill_queue_depth", 2)]
+        }
+        "a100" => &[("sc_sgu_threshold", 4)],
+        "v100" => &[("sc_sgu_threshold", 5)],
+        _ => return None,
+    })
+}
 
 /// Values given so far, each with the place it came from.
 ///
@@ -40,16 +57,9 @@ impl Settings {
     /// # Errors
     /// An unknown name; the message lists the presets.
     pub fn add_preset(&mut self, name: &str) -> Result<(), ConfigError> {
-        // The defaults of KEYS are the paper's.
-        let values: &[(&'static str, i64)] = match name {
-            "paper" => &[],
-            "lean" => &[("hashes", 1), ("lookup_ports", 1), ("copies", 1), ("queries_per_sm", 4)],
-            "a100" => &[("sc_sgu_threshold", 4)],
-            "v100" => &[("sc_sgu_threshold", 5)],
-            _ => {
-                let names: Vec<_> = PRESETS.iter().map(|p| p.0).collect();
-                return Err(ConfigError::new("--preset", "preset", name, format!("legal: {}", names.join(", "))));
-            }
+        let Some(values) = preset_values(name) else {
+            let names: Vec<_> = PRESETS.iter().map(|p| p.0).collect();
+            return Err(ConfigError::new("--preset", "preset", name, format!("legal: {}", names.join(", "))));
         };
         for (key, value) in values {
             self.values.insert(key, (toml::Value::Integer(*value), format!("--preset {name}")));

@@ -1,9 +1,9 @@
 //! Counts of small numbers, and what is read from them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How often each value occurred.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
     counts: Vec<u64>,
 }
@@ -32,6 +32,12 @@ impl Histogram {
             self.counts.resize(value + 1, 0);
         }
         self.counts[value] += 1;
+    }
+
+    /// Adds the counts of another.
+    pub fn merge(&mut self, other: &Self) {
+        self.counts.resize(self.counts.len().max(other.counts.len()), 0);
+        self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     /// Values counted.
@@ -79,5 +85,11 @@ mod tests {
         (0..89).for_each(|_| h.add(1));
         (0..11).for_each(|_| h.add(7));
         assert_eq!((h.percentile(89), h.percentile(90)), (1, 7));
+        let mut more = Histogram::default();
+        more.add(2);
+        more.merge(&h);
+        assert_eq!((more.count(), more.sum(), more.percentile(90)), (101, 89 + 77 + 2, 7));
+        h.merge(&Histogram::default());
+        assert_eq!(h.count(), 100);
     }
 }

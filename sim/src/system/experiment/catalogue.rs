@@ -3,6 +3,7 @@
 use super::{Claim, Class, Experiment, Measure, Point, Subject, prefetching};
 use crate::ParameterError;
 use crate::system::scheme::Scheme;
+use l1forge_config::preset_values;
 
 /// Names of all studies.
 pub fn names() -> Vec<&'static str> {
@@ -22,6 +23,13 @@ pub fn by_name(name: &str) -> Result<Experiment, ParameterError> {
 fn c2p(label: impl Into<String>, x: f64, settings: &[&str], paper: Option<f64>) -> Point {
     let settings = settings.iter().map(|s| (*s).to_string()).collect();
     Point { label: label.into(), x, scheme: Scheme::C2p, prefetch: "none", settings, baseline: Vec::new(), paper }
+}
+
+/// The preset `lean` with some settings more.
+fn lean(label: &str, x: f64, more: &[&str]) -> Point {
+    let preset = preset_values("lean").into_iter().flatten().map(|(key, value)| format!("{key}={value}"));
+    let settings = preset.chain(more.iter().map(|s| (*s).to_string())).collect();
+    Point { settings, ..c2p(label, x, &[], None) }
 }
 
 /// One key swept.
@@ -83,17 +91,14 @@ fn sharing() -> Vec<Experiment> {
                 "variant",
                 false,
                 vec![
-                    c2p("paper", 0.0, &[], None),
-                    c2p("2 rows, 2 copies", 1.0, &["lookup_ports=2", "copies=2"], None),
-                    c2p("2 rows, 2 copies, 32 update lanes", 2.0, &["lookup_ports=2", "copies=2", "update_lanes=32"], None),
-                    c2p(
-                        "the same, 4 queries (preset lean)",
-                        3.0,
-                        &["lookup_ports=2", "copies=2", "update_lanes=32", "queries_per_sm=4"],
-                        None,
-                    ),
-                    c2p("4 rows, 4 copies, 32 lanes, 4 queries", 4.0, &["update_lanes=32", "queries_per_sm=4"], None),
-                    c2p("4 rows, 4 copies, 64 lanes, 4 queries", 5.0, &["update_lanes=64", "queries_per_sm=4"], None),
+                    c2p("default", 0.0, &[], None),
+                    c2p("16 update lanes, period 128", 1.0, &["update_lanes=16", "fill_queue_depth=2", "refresh_period=128"], None),
+                    c2p("default, 4 queries", 2.0, &["queries_per_sm=4"], None),
+                    c2p("2 rows, 2 copies, 4 queries", 3.0, &["lookup_ports=2", "copies=2", "queries_per_sm=4"], None),
+                    c2p("1 row, 1 copy, 4 queries", 4.0, &["lookup_ports=1", "copies=1", "queries_per_sm=4"], None),
+                    lean("one hash, 1 row, 1 copy, 2 queries", 5.0, &["queries_per_sm=2"]),
+                    lean("one hash, 1 row, 1 copy, 4 queries (preset lean)", 6.0, &[]),
+                    lean("one hash, 1 row, 1 copy, 8 queries", 7.0, &["queries_per_sm=8"]),
                 ],
                 vec![],
             )
@@ -160,11 +165,11 @@ fn sharing() -> Vec<Experiment> {
             "Cycles between rebuilds of successive SMs",
             "cycles",
             true,
-            sweep("refresh_period", &[(16, None), (128, None), (256, None), (512, None), (1024, None), (4096, None)]),
+            sweep("refresh_period", &[(16, None), (128, None), (192, None), (256, None), (512, None), (1024, None), (4096, None)]),
             vec![],
         ),
         Experiment {
-            note: "The clearing of a column takes 80 of every 128 cycles by default; during that time no fill notice is written. These are the changes that need no new RTL. More banks have fewer rows each, so that a clear is shorter.",
+            note: "The clearing of a column takes up to 160 of every 192 cycles by default, and half of the write ports during that time. These are the changes that need no new RTL. More banks have fewer rows each, so that a clear is shorter.",
             ..study(
                 "fills",
                 "What dropped fill notices cost",
@@ -172,7 +177,7 @@ fn sharing() -> Vec<Experiment> {
                 false,
                 vec![
                     c2p("default", 0.0, &[], None),
-                    c2p("fill queues of 4", 1.0, &["fill_queue_depth=4"], None),
+                    c2p("fill queues of 2", 1.0, &["fill_queue_depth=2"], None),
                     c2p("fill queues of 16", 2.0, &["fill_queue_depth=16"], None),
                     c2p("fills wait (no drop)", 3.0, &["fill_drop=false"], None),
                     c2p("refresh every 256", 4.0, &["refresh_period=256"], None),
@@ -182,8 +187,8 @@ fn sharing() -> Vec<Experiment> {
                     c2p("256 every, queues of 16", 8.0, &["refresh_period=256", "fill_queue_depth=16"], None),
                     c2p("only L2 fills notified", 9.0, &["system.notify_remote_fills=false"], None),
                     c2p("8 queries per SM", 10.0, &["queries_per_sm=8"], None),
-                    c2p("32 update lanes", 11.0, &["update_lanes=32"], None),
-                    c2p("128 banks, 32 lanes", 12.0, &["banks=128", "update_lanes=32"], None),
+                    c2p("16 update lanes", 11.0, &["update_lanes=16"], None),
+                    c2p("64 update lanes", 13.0, &["update_lanes=64"], None),
                 ],
                 vec![],
             )
@@ -199,10 +204,11 @@ fn sharing() -> Vec<Experiment> {
                     c2p("16", 16.0, &["refresh_period=16"], None),
                     c2p("128", 128.0, &["refresh_period=128"], None),
                     c2p("1024", 1024.0, &["refresh_period=1024"], None),
-                    c2p("128, limit 1", 128.5, &["probe_limit=1"], None),
-                    c2p("128, limit 2", 129.0, &["probe_limit=2"], None),
-                    c2p("128, limit 4", 130.0, &["probe_limit=4"], None),
-                    c2p("128, limit 8", 131.0, &["probe_limit=8"], None),
+                    c2p("192 (default)", 192.0, &[], None),
+                    c2p("192, limit 1", 192.5, &["probe_limit=1"], None),
+                    c2p("192, limit 2", 193.0, &["probe_limit=2"], None),
+                    c2p("192, limit 4", 194.0, &["probe_limit=4"], None),
+                    c2p("192, limit 8", 195.0, &["probe_limit=8"], None),
                 ],
                 vec![],
             )

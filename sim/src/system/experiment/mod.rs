@@ -12,6 +12,7 @@ mod prefetching;
 pub use catalogue::{by_name, names};
 pub use outcome::{ClaimOutcome, Finding, Outcome, PointOutcome, Value, evaluate};
 
+use super::histogram::Histogram;
 use super::measures::PrefetchCounts;
 use super::parameters::SystemParameters;
 use super::prefetch;
@@ -175,8 +176,8 @@ pub struct Record {
     pub l2_accesses: u64,
     pub dram_fills: u64,
     pub candidates: [u64; 4],
-    pub probes_hit: [f64; 5],
-    pub probes_miss: [f64; 5],
+    pub probes_hit: Histogram,
+    pub probes_miss: Histogram,
     pub miss_latency: f64,
     pub dropped_fills: u64,
     pub notices: u64,
@@ -244,10 +245,6 @@ impl Record {
         let m = &t.measures;
         let named = |list: &[(&str, u64)], name: &str| list.iter().find(|c| c.0 == name).map_or(0, |c| c.1);
         let counter = |name| named(&t.scheme_counters, name);
-        let summary = |h: &super::Histogram| {
-            let s = h.summary();
-            [s.mean, s.p90 as f64, s.p95 as f64, s.p99 as f64, s.max as f64]
-        };
         let c = &m.candidates;
         Self {
             cycles: t.cycles,
@@ -259,8 +256,8 @@ impl Record {
             l2_accesses: m.l2_accesses(),
             dram_fills: m.dram_fills,
             candidates: [c.tp, c.fp, c.fn_, c.tn],
-            probes_hit: summary(&m.probes_hit),
-            probes_miss: summary(&m.probes_miss),
+            probes_hit: m.probes_hit.clone(),
+            probes_miss: m.probes_miss.clone(),
             miss_latency: t.miss_latency(),
             dropped_fills: counter("dropped_fills"),
             notices: counter("notices"),

@@ -1,6 +1,6 @@
 //! Tables and charts of a study.
 
-use super::{Class, Experiment, Outcome, PointOutcome, Subject, Value};
+use super::{Class, Experiment, Histogram, Outcome, PointOutcome, Subject, Value};
 use crate::pascal::plot::{Chart, Series};
 use std::fmt::Write as _;
 
@@ -20,6 +20,7 @@ impl Outcome {
             for v in &p.values {
                 let r = &v.record;
                 let [tp, fp, fn_, tn] = r.candidates;
+                let (hit, miss) = (r.probes_hit.summary(), r.probes_miss.summary());
                 let list = |l: &[u64]| l.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
                 let _ = writeln!(
                     csv,
@@ -39,12 +40,12 @@ impl Outcome {
                     r.in_flight_elsewhere,
                     r.l2_accesses,
                     r.dram_fills,
-                    r.probes_hit[1],
-                    r.probes_hit[2],
-                    r.probes_hit[3],
-                    r.probes_miss[1],
-                    r.probes_miss[2],
-                    r.probes_miss[3],
+                    hit.p90,
+                    hit.p95,
+                    hit.p99,
+                    miss.p90,
+                    miss.p95,
+                    miss.p99,
                     r.miss_latency,
                     r.dropped_fills,
                     r.notices,
@@ -121,7 +122,7 @@ impl Outcome {
         let mut table = String::from(
             "Means over the workloads of a group. IPC: change over the baseline without sharing, in percent. L2: accesses left, in percent of the baseline. \
              Of perfect knowledge: remote hits, in percent of the misses whose line another L1 held. In flight: misses whose line was on its way to another L1, \
-             in percent of all. Missed: misses that asked no L1 although one had the line. Probes: the largest P90 / P95 / P99 of any workload, for hits and for misses.\n\n\
+             in percent of all. Missed: misses that asked no L1 although one had the line. Probes: P90 / P95 / P99 over all workloads together, for hits and for misses, and in brackets the largest of any workload.\n\n\
              | point | paper R1S1 | R1S1 | R1S0 | R0S1 | R0S0 | L2 left R1S1 | L2 left R1S0 | of perfect knowledge | in flight | missed | TP+TN R1S1 | TP+TN | probes, hits | probes, misses |\n\
              |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
         );
@@ -131,8 +132,12 @@ impl Outcome {
             let sum = |of: &dyn Fn(&Value) -> u64| p.values.iter().map(of).sum::<u64>();
             let share = |part: u64, whole: u64| number((whole > 0).then(|| 100.0 * part as f64 / whole as f64));
             let misses = sum(&|v| v.record.misses);
-            let most = |of: &dyn Fn(&Value) -> f64| p.values.iter().map(of).fold(0.0, f64::max);
-            let probes = |of: &dyn Fn(&Value) -> [f64; 5]| [1, 2, 3].map(|i| most(&|v| of(v)[i]).to_string()).join(" / ");
+            let probes = |of: &dyn Fn(&Value) -> &Histogram| {
+                let mut all = Histogram::default();
+                p.values.iter().for_each(|v| all.merge(of(v)));
+                let most = |percent| p.values.iter().map(|v| of(v).percentile(percent)).max().unwrap_or(0);
+                [90, 95, 99].map(|percent| format!("{} ({})", all.percentile(percent), most(percent))).join(" / ")
+            };
             let _ = writeln!(
                 table,
                 "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
@@ -149,8 +154,8 @@ impl Outcome {
                 share(sum(&|v| v.record.candidates[2]), misses),
                 number(p.mean(Class::R1S1, |v| v.pruning_percent)),
                 number(p.mean(None, |v| v.pruning_percent)),
-                probes(&|v| v.record.probes_hit),
-                probes(&|v| v.record.probes_miss)
+                probes(&|v| &v.record.probes_hit),
+                probes(&|v| &v.record.probes_miss)
             );
         }
         table
