@@ -73,7 +73,24 @@ impl SmSet {
 
     /// The SMs in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
-        self.0.into_iter().enumerate().flat_map(|(i, word)| bits(word).map(move |b| 64 * i + b))
+        let (mut words, mut at) = (self.0, 0);
+        std::iter::from_fn(move || {
+            while words[at] == 0 {
+                if at == WORDS - 1 {
+                    return None;
+                }
+                at += 1;
+            }
+            let bit = words[at].trailing_zeros() as usize;
+            words[at] &= words[at] - 1;
+            Some(64 * at + bit)
+        })
+    }
+
+    /// The SMs in ascending order from `first` on, then those before it.
+    pub fn iter_from(self, first: usize) -> impl Iterator<Item = usize> {
+        let before = Self::first_n(first);
+        (self & !before).iter().chain((self & before).iter())
     }
 }
 
@@ -150,6 +167,7 @@ mod tests {
         set.to_words(&mut words);
         assert_eq!(words, [1 << 3 | 1 << 63, 1]);
         assert_eq!(SmSet::from_words(&words).iter().collect::<Vec<_>>(), [3, 63, 64]);
+        assert_eq!(set.iter_from(64).collect::<Vec<_>>(), [64, 200, 255, 3, 63]);
     }
 
     #[test]

@@ -48,15 +48,25 @@ impl Coalescer {
     /// 64-bit address space are left out.
     pub fn lines(self, access: &WarpAccess, lines: &mut Vec<LineTouch>) {
         lines.clear();
+        let more = u64::from(access.width.max(1)) - 1;
         for (_, first) in access.lanes() {
-            let last = first.saturating_add(u64::from(access.width.max(1)) - 1);
-            for line in self.line_of(first)..=self.line_of(last) {
-                let start = line << self.shift;
-                let end = start + (u64::from(self.line_bytes()) - 1);
-                let sectors = sector_span(first.max(start) - start, last.min(end) - start);
-                touch(lines, LineTouch { line, sectors });
+            let last = first.saturating_add(more);
+            let mut line = self.line_of(first);
+            let (mut from, to) = (first, self.line_of(last));
+            // One round, but for a lane that crosses the end of a line.
+            while line < to {
+                touch(lines, self.touched(line, from, ((line + 1) << self.shift) - 1));
+                line += 1;
+                from = line << self.shift;
             }
+            touch(lines, self.touched(line, from, last));
         }
+    }
+
+    /// `line`, touched from byte address `first` to `last`.
+    fn touched(self, line: u64, first: u64, last: u64) -> LineTouch {
+        let offset = u64::from(self.line_bytes()) - 1;
+        LineTouch { line, sectors: sector_span(first & offset, last & offset) }
     }
 }
 
