@@ -8,9 +8,9 @@ const WINDOW: u64 = 64;
 /// For every SM the cycle in which it acts next, or none.
 #[derive(Debug, Clone)]
 pub struct Wakes {
-    /// First cycle that is not over.
+    /// First cycle whose SMs were not asked for.
     base: u64,
-    /// By SM; `NEVER`: it waits for others.
+    /// By SM; before `base`: none is set; `NEVER`: it waits for others.
     at: Vec<u64>,
     /// SMs of cycle `c` at `c % WINDOW`, for `base <= c < base + WINDOW`.
     near: [SmSet; WINDOW as usize],
@@ -39,7 +39,9 @@ impl Wakes {
         if old == new {
             return;
         }
-        if self.far.contains(sm) {
+        if old < self.base {
+            // Not in any set.
+        } else if self.far.contains(sm) {
             self.far.remove(sm);
             if old == self.first_far {
                 self.first_far = self.far.iter().map(|sm| self.at[sm]).min().unwrap_or(NEVER);
@@ -65,13 +67,18 @@ impl Wakes {
         }
     }
 
-    /// The SMs that act in cycle `now`. Each stays among them until it is [set](Wakes::set) to a later cycle, as it must be before the next.
+    /// Takes the SMs that act in cycle `now`, the next one or one before it. When each acts then is to be [set](Wakes::set) anew.
     pub fn due(&mut self, now: u64) -> SmSet {
         debug_assert!(self.next().is_none_or(|next| next >= now), "an SM was left out");
-        self.base = now;
-        let mut due = self.near[(now % WINDOW) as usize];
+        self.base = now + 1;
+        let place = (now % WINDOW) as usize;
+        self.filled &= !(1 << place);
+        let mut due = std::mem::take(&mut self.near[place]);
         if self.first_far == now {
-            due |= self.far.iter().filter(|sm| self.at[*sm] == now).collect();
+            let far: SmSet = self.far.iter().filter(|sm| self.at[*sm] == now).collect();
+            due |= far;
+            self.far &= !far;
+            self.first_far = self.far.iter().map(|sm| self.at[sm]).min().unwrap_or(NEVER);
         }
         due
     }
@@ -107,7 +114,7 @@ mod tests {
                 let next = list.iter().copied().min().filter(|cycle| *cycle != NEVER);
                 prop_assert_eq!(wakes.next(), next);
                 now = next.unwrap_or(now + 1);
-                if step.len() == 5 && now > wakes.base + 1 {
+                if step.len() == 5 && now > wakes.base {
                     now -= 1; // a cycle in which no SM acts
                 }
             }

@@ -59,8 +59,9 @@ struct Sm {
     issue_at: u64,
     /// Loads that end in a known cycle: hits in the L1, in registers.
     hits: [VecDeque<(u64, u32)>; 2],
-    /// Slots without an access.
+    /// Slots without an access, and the thread blocks begun when they were looked at last.
     empty: Vec<u32>,
+    begun: u64,
     took: bool,
 }
 
@@ -174,6 +175,10 @@ impl Warps {
 
     /// Takes accesses for the slots that have none.
     fn poll(&mut self, now: u64, sm: usize) -> Result<(), RunError> {
+        let begun = self.dealer.begun(sm as u32);
+        if std::mem::replace(&mut self.sms[sm].begun, begun) == begun {
+            return Ok(());
+        }
         let mut empty = std::mem::take(&mut self.sms[sm].empty);
         let mut kept = 0;
         for i in 0..empty.len() {
@@ -267,8 +272,9 @@ impl Warps {
             }
         }
         let s = &mut self.sms[sm];
-        if let Some(Pipe { slot, .. }) = s.pipe.take_if(|p| p.at >= p.access.lines.len()) {
+        if let Some(Pipe { slot, access, .. }) = s.pipe.take_if(|p| p.at >= p.access.lines.len()) {
             self.work -= 1;
+            self.dealer.give_back(access);
             if !self.fetch(now, sm, slot)? {
                 self.sms[sm].empty.push(slot);
             }

@@ -49,17 +49,18 @@ impl Coalescer {
     pub fn lines(self, access: &WarpAccess, lines: &mut Vec<LineTouch>) {
         lines.clear();
         let more = u64::from(access.width.max(1)) - 1;
+        // Place of the line touched last: neighbouring lanes mostly share a line.
+        let mut at = 0;
         for (_, first) in access.lanes() {
             let last = first.saturating_add(more);
-            let mut line = self.line_of(first);
-            let (mut from, to) = (first, self.line_of(last));
-            // One round, but for a lane that crosses the end of a line.
+            let (mut line, to) = (self.line_of(first), self.line_of(last));
+            let mut from = first;
             while line < to {
-                touch(lines, self.touched(line, from, ((line + 1) << self.shift) - 1));
+                at = touch(lines, at, self.touched(line, from, ((line + 1) << self.shift) - 1));
                 line += 1;
                 from = line << self.shift;
             }
-            touch(lines, self.touched(line, from, last));
+            at = touch(lines, at, self.touched(line, from, last));
         }
     }
 
@@ -77,11 +78,23 @@ fn sector_span(first: u64, last: u64) -> u32 {
     (((1u64 << count) - 1) << first) as u32
 }
 
-/// Adds `new` to `lines`, merging it with the same line. Neighbouring lanes mostly share a line, so search backwards.
-fn touch(lines: &mut Vec<LineTouch>, new: LineTouch) {
-    match lines.iter_mut().rev().find(|old| old.line == new.line) {
-        Some(old) => old.sectors |= new.sectors,
-        None => lines.push(new),
+/// Adds `new` to `lines`, merging it with the same line, which is looked for at `at` first. Returns its place.
+fn touch(lines: &mut Vec<LineTouch>, at: usize, new: LineTouch) -> usize {
+    if let Some(old) = lines.get_mut(at)
+        && old.line == new.line
+    {
+        old.sectors |= new.sectors;
+        return at;
+    }
+    match lines.iter().rposition(|old| old.line == new.line) {
+        Some(at) => {
+            lines[at].sectors |= new.sectors;
+            at
+        }
+        None => {
+            lines.push(new);
+            lines.len() - 1
+        }
     }
 }
 
