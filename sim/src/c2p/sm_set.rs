@@ -56,6 +56,12 @@ impl SmSet {
         self.0[sm / 64] &= !(1 << (sm % 64));
     }
 
+    /// Adds an SM, or takes it out.
+    pub fn set(&mut self, sm: usize, is_in: bool) {
+        let word = &mut self.0[sm / 64];
+        *word = *word & !(1 << (sm % 64)) | u64::from(is_in) << (sm % 64);
+    }
+
     /// The SM is in the set.
     pub fn contains(&self, sm: usize) -> bool {
         self.0[sm / 64] >> (sm % 64) & 1 == 1
@@ -159,7 +165,9 @@ mod tests {
         assert_eq!(set.len(), 5);
         assert!(set.contains(200) && !set.contains(199));
         let mut other = set;
-        other.remove(64);
+        other.set(64, false);
+        other.set(200, true);
+        other.set(1, false);
         assert_eq!((set & !other), SmSet::single(64));
         assert_eq!(other | SmSet::single(64), set);
         assert!((SmSet::single(1) & SmSet::single(65)).is_empty() && !set.is_empty());

@@ -51,8 +51,15 @@ impl Coalescer {
         let more = u64::from(access.width.max(1)) - 1;
         // Place of the line touched last: neighbouring lanes mostly share a line.
         let mut at = 0;
+        // Sector touched last: most lanes touch nothing else.
+        let mut sector = u64::MAX;
         for (_, first) in access.lanes() {
             let last = first.saturating_add(more);
+            let [from_sector, to_sector] = [first, last].map(|byte| byte / u64::from(SECTOR_BYTES));
+            if from_sector == sector && to_sector == sector {
+                continue;
+            }
+            sector = to_sector;
             let (mut line, to) = (self.line_of(first), self.line_of(last));
             let mut from = first;
             while line < to {
