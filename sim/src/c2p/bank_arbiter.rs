@@ -39,6 +39,11 @@ impl BankArbiter {
     pub fn arbitrate(&self, requests: &[Request], out: &mut Picks) {
         out.picks.clear();
         out.grants.clear();
+        if requests.len() == 1 {
+            out.picks.push(0);
+            out.grants.push(Some(0));
+            return;
+        }
         out.grants.resize(requests.len(), None);
         let start = requests.partition_point(|r| r.index <= self.last);
         for number in 0..self.picks {

@@ -120,6 +120,11 @@ impl<U: Copy> BfEngine<U> {
         self.busy == 0
     }
 
+    /// It holds a tag: without one, a cycle changes nothing.
+    pub fn working(&self) -> bool {
+        self.held > 0 || self.busy > 0
+    }
+
     /// The result shown in this cycle.
     pub fn result(&self) -> Option<&(Indices, U)> {
         if self.held > 0 || self.busy == 1 { self.stages[self.stages.len() - 1].as_ref() } else { None }

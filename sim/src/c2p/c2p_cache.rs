@@ -142,8 +142,10 @@ pub struct C2pCache {
     statistics: Statistics,
     tap: Option<Tap>,
     scratch: Scratch,
-    /// SMs with a query, with probes to answer, with fill notices: most have none in most cycles.
+    /// SMs with a query, those of them whose queries rest, SMs with probes to answer, with fill notices: a cycle looks only where something
+    /// may happen.
     querying: SmSet,
+    resting: SmSet,
     probed: SmSet,
     filling: SmSet,
 }
@@ -170,6 +172,8 @@ struct Scratch {
     events: Vec<SlotEvent>,
     /// SMs with rows.
     reached: SmSet,
+    /// SMs with the result of an engine, rows or probe events.
+    called: SmSet,
     offers: Vec<Offer>,
     offer_grants: probe_network::Arbitration,
     /// Per target.
@@ -221,6 +225,7 @@ impl C2pCache {
             tap: None,
             scratch,
             querying: SmSet::EMPTY,
+            resting: SmSet::EMPTY,
             probed: SmSet::EMPTY,
             filling: SmSet::EMPTY,
             sizes,
@@ -256,20 +261,20 @@ impl C2pCache {
         x.prepared = true;
         let mut encoding = SmSet::EMPTY;
         x.lookups.clear();
-        for sm in (x.picked & !self.querying).iter() {
+        let picked = self.querying & !self.resting;
+        for sm in (x.picked & !picked).iter() {
             x.picks[sm] = Picks::default();
         }
-        x.picked = self.querying;
+        x.picked = picked;
         for sm in x.picked.iter() {
             let (store, picks) = (&self.stores[sm], &mut x.picks[sm]);
             *picks = store.picks(self.now);
             if picks.encode.is_some() {
                 encoding.insert(sm);
             }
-            for position in 0..z.k {
-                if let Some(q) = picks.lookup[position] {
-                    let index = store.slot(q).indices()[position];
-                    x.lookups.push(Lookup { number: sm * z.k + position, index, slot: q as u8 });
+            for (i, slot) in picks.lookup[..z.k].iter().enumerate() {
+                if let Some(slot) = *slot {
+                    x.lookups.push(Lookup { sm, i, index: store.slot(slot).indices()[i], slot });
                 }
             }
         }
@@ -312,13 +317,12 @@ impl C2pCache {
         let Self { sizes: z, scratch: x, now, .. } = self;
         let now = *now;
         for returned in self.lookups.returned() {
-            let (sm, position) = (returned.number / z.k, returned.number % z.k);
-            x.rows[sm * z.q + usize::from(returned.slot)].add(position, self.matrix.data(returned.position));
-            x.reached.insert(sm);
+            x.rows[returned.sm * z.q + usize::from(returned.slot)].add(returned.i, self.matrix.data(returned.position));
+            x.reached.insert(returned.sm);
         }
+        x.called |= x.reached;
         for (lookup, &granted) in x.lookups.iter().zip(&x.lookup_grants.granted) {
-            let (sm, position) = (lookup.number / z.k, lookup.number % z.k);
-            x.lookup_ready[sm] |= u8::from(granted) << position;
+            x.lookup_ready[lookup.sm] |= u8::from(granted) << lookup.i;
             events.conflicts += u64::from(!granted);
         }
 
@@ -327,7 +331,7 @@ impl C2pCache {
             if let Some(slot) = x.picks[sm].offer {
                 let query = self.stores[sm].slot(slot);
                 let (target, deadline) = (query.engine().target(), query.engine().deadline());
-                x.offers.push(Offer { target, probe: Probe { tag: query.tag(), requester: sm, slot, deadline } });
+                x.offers.push(Offer { target, probe: Probe { tag: query.tag(), requester: sm, slot: slot.into(), deadline } });
             }
         }
         self.probes.arbitrate(&x.offers, |target| self.queues[target].push_ready(), &mut x.offer_grants);
@@ -341,25 +345,20 @@ impl C2pCache {
             let is = |port| signal::is(inputs, port, target);
             let answer = is(input::ANSWER_VALID).then(|| is(input::ANSWER_HIT));
             let i = probe_queue::In { now, push, answer, probe_ready: is(input::PROBE_READY) };
-            let happened = queue.events(&i);
             events.probes += u64::from(i.probe_ready && queue.probe(now).is_some());
+            let happened = queue.step(&i);
             events.discarded_answers += u64::from(happened.discarded);
-            if let Some(event) = happened.answer {
-                events.false_positive_probes += u64::from(event.answer == Some(false));
+            events.false_positive_probes += u64::from(happened.answer.is_some_and(|event| event.answer == Some(false)));
+            events.expired_probes += u64::from(happened.expired.is_some());
+            for event in [happened.answer, happened.expired].into_iter().flatten() {
                 probe_return::deliver(z, event, &mut x.events);
+                x.called.insert(event.requester);
             }
-            if let Some(event) = happened.expired {
-                events.expired_probes += 1;
-                probe_return::deliver(z, event, &mut x.events);
-            }
-            queue.clock(&i);
-            if queue.is_idle() {
-                self.probed.remove(target);
-            }
+            self.probed.set(target, !queue.is_idle());
         }
 
         let enabled = signal::is(inputs, input::ENABLE, 0) && self.refresh.matrix_ready();
-        for sm in (self.querying | signal::sms(inputs, input::MISS_VALID)).iter() {
+        for sm in (x.picked | x.called | signal::sms(inputs, input::MISS_VALID)).iter() {
             let store = &mut self.stores[sm];
             let is = |port| signal::is(inputs, port, sm);
             let miss = is(input::MISS_VALID).then(|| Alloc {
@@ -389,17 +388,14 @@ impl C2pCache {
             }
             let slots = sm * z.q..(sm + 1) * z.q;
             store.clock(picks, &i, &x.rows[slots.clone()], &x.events[slots.clone()]);
-            if store.is_idle() {
-                self.querying.remove(sm);
-            } else {
-                self.querying.insert(sm);
-            }
+            self.querying.set(sm, !store.is_idle());
+            self.resting.set(sm, store.rests());
             if x.reached.contains(sm) {
                 x.rows[slots.clone()].fill(Rows::default());
             }
             x.events[slots].fill(SlotEvent::default());
         }
-        x.reached = SmSet::EMPTY;
+        (x.reached, x.called) = (SmSet::EMPTY, SmSet::EMPTY);
     }
 
     /// Engine results go to their owners, and new tags enter the engines.
@@ -407,13 +403,16 @@ impl C2pCache {
         let Self { scratch: x, stores, fills, buffer, .. } = self;
         for (indices, owner) in self.pool.results() {
             match *owner {
-                Owner::Miss { sm, slot } => x.encoded[sm] = Some((slot, *indices)),
+                Owner::Miss { sm, slot } => {
+                    x.encoded[sm] = Some((slot, *indices));
+                    x.called.insert(sm);
+                }
                 Owner::Update { lane } => x.lane_encoded[lane] = Some(*indices),
             }
         }
         let miss = |sm: usize| {
             let slot = x.picks[sm].encode.expect("only a picked slot gets an engine");
-            (stores[sm].slot(slot).tag(), slot)
+            (stores[sm].slot(slot).tag(), slot.into())
         };
         let update = |lane: usize| match x.lane_offers[lane].expect("only a lane with an offer gets an engine").origin {
             Origin::Fill(sm) => fills[sm].head().expect("an offered fill queue has a head"),
@@ -459,11 +458,7 @@ impl C2pCache {
                 dropped.insert(sm);
             }
             queue.clock(notice, x.fill_taken.contains(sm), flush);
-            if queue.head().is_some() {
-                self.filling.insert(sm);
-            } else {
-                self.filling.remove(sm);
-            }
+            self.filling.set(sm, queue.head().is_some());
         }
         let beat = signal::is(inputs, input::STREAM_VALID, 0) && self.buffer.ready(x.stream_taken);
         let beat = beat.then(|| {
@@ -503,9 +498,9 @@ impl C2pCache {
         let Self { tap: Some(tap), sizes: z, scratch: x, stores, .. } = self else { return };
         tap.reads.clear();
         for (lookup, _) in x.lookups.iter().zip(&x.lookup_grants.granted).filter(|(_, granted)| **granted) {
-            let (sm, position) = (lookup.number / z.k, lookup.number % z.k);
-            let id = stores[sm].slot(lookup.slot.into()).id();
-            tap.reads.push(TapRead { sm, id, position, bank: z.bank(lookup.index), row: z.row(lookup.index) });
+            let Lookup { sm, i, index, slot } = *lookup;
+            let id = stores[sm].slot(slot).id();
+            tap.reads.push(TapRead { sm, id, position: i, bank: z.bank(index), row: z.row(index) });
         }
     }
 }

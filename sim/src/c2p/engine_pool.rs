@@ -35,10 +35,23 @@ pub struct Arbitration {
     pub update: u64,
     /// For each engine, who uses it: an SM or a lane.
     users: Vec<Option<User>>,
-    /// Picks of the arbiters of the shared engines.
-    miss_picks: Vec<Option<usize>>,
-    /// Picks of the arbiters in front of the reserved engines.
-    reserved_picks: Vec<Option<usize>>,
+    /// Engines that are used.
+    used: Vec<usize>,
+    /// Arbiters of shared engines that made a pick, and the pick.
+    miss_picks: Vec<(usize, usize)>,
+    /// The same of the arbiters in front of the reserved engines.
+    reserved_picks: Vec<(usize, usize)>,
+}
+
+impl Arbitration {
+    fn give(&mut self, engine: usize, user: User) {
+        self.users[engine] = Some(user);
+        self.used.push(engine);
+        match user {
+            User::Sm(sm) => self.miss.insert(sm),
+            User::Lane(lane) => self.update |= 1 << lane,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +66,8 @@ pub struct EnginePool {
     sizes: Sizes,
     encoder: Arc<Encoder>,
     engines: Vec<BfEngine<Owner>>,
+    /// Engines that hold a tag: most hold none in most cycles.
+    working: Vec<usize>,
     /// One per shared engine, over its SMs.
     miss_arbiters: Vec<RrArbiter>,
     /// U ≥ W: one per lane, over its reserved engines; otherwise one per reserved engine, over its lanes.
@@ -67,6 +82,7 @@ impl EnginePool {
         let (few, many) = (z.u.min(z.w), z.u.max(z.w));
         Self {
             engines: vec![engine; z.e],
+            working: Vec::new(),
             miss_arbiters: (0..z.m).map(|e| arbiter((e..z.n).step_by(z.m).len())).collect(),
             reserved_arbiters: (0..few).map(|i| arbiter((i..many).step_by(few).len())).collect(),
             sizes: z,
@@ -76,7 +92,7 @@ impl EnginePool {
 
     /// The results of this cycle.
     pub fn results(&self) -> impl Iterator<Item = &(Indices, Owner)> {
-        self.engines.iter().filter_map(BfEngine::result)
+        self.working.iter().filter_map(|&engine| self.engines[engine].result())
     }
 
     /// Gives engines to the SMs `miss` and the lanes `update` (a mask) that ask.
@@ -84,23 +100,21 @@ impl EnginePool {
         let z = &self.sizes;
         out.miss = SmSet::EMPTY;
         out.update = 0;
-        for list in [&mut out.miss_picks, &mut out.reserved_picks] {
-            list.clear();
-        }
-        out.users.clear();
+        out.miss_picks.clear();
+        out.reserved_picks.clear();
         out.users.resize(z.e, None);
-        out.miss_picks.resize(z.m, None);
-        out.reserved_picks.resize(self.reserved_arbiters.len(), None);
-        if !miss.is_empty() {
-            for engine in (0..z.m).filter(|&e| self.engines[e].ready()) {
-                let members = (engine..z.n).step_by(z.m).enumerate();
-                let asking = members.filter(|(_, sm)| miss.contains(*sm)).map(|(member, _)| member);
-                let Some(pick) = self.miss_arbiters[engine].pick(asking) else { continue };
-                let sm = engine + pick * z.m;
-                out.miss_picks[engine] = Some(pick);
-                out.users[engine] = Some(User::Sm(sm));
-                out.miss.insert(sm);
+        for engine in out.used.drain(..) {
+            out.users[engine] = None;
+        }
+        for engine in miss.iter().map(|sm| sm % z.m) {
+            if out.users[engine].is_some() || !self.engines[engine].ready() {
+                continue;
             }
+            let members = (engine..z.n).step_by(z.m).enumerate();
+            let asking = members.filter(|(_, sm)| miss.contains(*sm)).map(|(member, _)| member);
+            let Some(pick) = self.miss_arbiters[engine].pick(asking) else { continue };
+            out.miss_picks.push((engine, pick));
+            out.give(engine, User::Sm(engine + pick * z.m));
         }
         if update != 0 {
             self.arbitrate_updates(miss, update, out);
@@ -110,26 +124,22 @@ impl EnginePool {
     fn arbitrate_updates(&self, miss: SmSet, update: u64, out: &mut Arbitration) {
         let z = &self.sizes;
         let asks = |lane: usize| update >> lane & 1 == 1;
-        let give = |out: &mut Arbitration, engine: usize, lane: usize| {
-            out.users[engine] = Some(User::Lane(lane));
-            out.update |= 1 << lane;
-        };
         // Rule 1: reserved engines.
         if z.u >= z.w {
             for lane in (0..z.w).filter(|&w| asks(w)) {
                 let members = (lane..z.u).step_by(z.w).enumerate();
                 let ready = members.filter(|(_, u)| self.engines[z.m + u].ready()).map(|(member, _)| member);
                 let Some(pick) = self.reserved_arbiters[lane].pick(ready) else { continue };
-                out.reserved_picks[lane] = Some(pick);
-                give(out, z.m + lane + pick * z.w, lane);
+                out.reserved_picks.push((lane, pick));
+                out.give(z.m + lane + pick * z.w, User::Lane(lane));
             }
         } else {
             for reserved in (0..z.u).filter(|&u| self.engines[z.m + u].ready()) {
                 let members = (reserved..z.w).step_by(z.u).enumerate();
                 let asking = members.filter(|(_, w)| asks(*w)).map(|(member, _)| member);
                 let Some(pick) = self.reserved_arbiters[reserved].pick(asking) else { continue };
-                out.reserved_picks[reserved] = Some(pick);
-                give(out, z.m + reserved, reserved + pick * z.u);
+                out.reserved_picks.push((reserved, pick));
+                out.give(z.m + reserved, User::Lane(reserved + pick * z.u));
             }
         }
         // Rule 2: shared engines that no miss wants, the lowest lane first.
@@ -141,27 +151,30 @@ impl EnginePool {
             let (first, step) = if z.m >= z.w { (lane, z.w) } else { (lane % z.m, z.m) };
             let free = |&e: &usize| self.engines[e].ready() && out.users[e].is_none() && !wanted(e);
             if let Some(engine) = (first..z.m).step_by(step).find(free) {
-                give(out, engine, lane);
+                out.give(engine, User::Lane(lane));
             }
         }
     }
 
     /// End of the cycle of `out`; `miss` and `update` tell tag and slot of an SM, and the tag of a lane.
     pub fn clock(&mut self, out: &Arbitration, miss: impl Fn(usize) -> (u64, usize), update: impl Fn(usize) -> u64) {
-        for (engine, user) in self.engines.iter_mut().zip(&out.users) {
-            engine.clock(user.map(|user| match user {
+        let Self { encoder, engines, working, .. } = self;
+        working.extend(out.used.iter().filter(|&&engine| !engines[engine].working()));
+        working.retain(|&engine| {
+            engines[engine].clock(out.users[engine].map(|user| match user {
                 User::Sm(sm) => {
                     let (tag, slot) = miss(sm);
-                    (self.encoder.encode(tag), Owner::Miss { sm, slot })
+                    (encoder.encode(tag), Owner::Miss { sm, slot })
                 }
-                User::Lane(lane) => (self.encoder.encode(update(lane)), Owner::Update { lane }),
+                User::Lane(lane) => (encoder.encode(update(lane)), Owner::Update { lane }),
             }));
+            engines[engine].working()
+        });
+        for &(arbiter, pick) in &out.miss_picks {
+            self.miss_arbiters[arbiter].clock(Some(pick), true);
         }
-        for (arbiter, pick) in self.miss_arbiters.iter_mut().zip(&out.miss_picks) {
-            arbiter.clock(*pick, true);
-        }
-        for (arbiter, pick) in self.reserved_arbiters.iter_mut().zip(&out.reserved_picks) {
-            arbiter.clock(*pick, true);
+        for &(arbiter, pick) in &out.reserved_picks {
+            self.reserved_arbiters[arbiter].clock(Some(pick), true);
         }
     }
 }

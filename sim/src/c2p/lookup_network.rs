@@ -10,8 +10,10 @@ use l1forge_config::Config;
 /// A lookup that asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lookup {
-    /// Number of the lookup, s·k + i.
-    pub number: usize,
+    /// SM s that asks.
+    pub sm: usize,
+    /// Number i of the position, 0..k.
+    pub i: usize,
     /// Index `{bank, row}`.
     pub index: u32,
     /// Slot of the SM.
@@ -21,8 +23,10 @@ pub struct Lookup {
 /// A row that comes back in this cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Returned {
-    /// Number of the lookup, s·k + i.
-    pub number: usize,
+    /// SM s that asked.
+    pub sm: usize,
+    /// Number i of the position, 0..k.
+    pub i: usize,
     /// Slot of the SM.
     pub slot: u8,
     /// Bank copy it was read from, c·B + b.
@@ -50,12 +54,23 @@ pub struct LookupNetwork {
     arbiters: Vec<BankArbiter>,
     returning: Vec<Returned>,
     debug_returning: Option<usize>,
-    /// Per port: its number among the ports of its copy.
-    ordinals: Vec<usize>,
+    /// Per lookup, s·k + i: where it goes.
+    routes: Vec<Route>,
     /// Scratch: for each arbiter its requests, and beside each the place in the list of lookups.
     buckets: Vec<(Vec<Request>, Vec<usize>)>,
     touched: Vec<usize>,
     picks: Picks,
+}
+
+/// The way of a lookup.
+#[derive(Debug, Clone, Copy)]
+struct Route {
+    /// Its port among those of its SM, as a bit.
+    port: u8,
+    /// The arbiter of bank 0 of its copy.
+    arbiters: usize,
+    /// Number of the port among those of its copy.
+    ordinal: usize,
 }
 
 /// Sizes of the arbiter of copy `copy`, see docs/blocks/ports.md.
@@ -77,19 +92,25 @@ impl LookupNetwork {
             })
             .collect();
         let mut counts = vec![0; copies];
-        let ordinals = (0..sizes.n * sizes.v)
+        let copy_of = |port| if sizes.any_copy { 0 } else { sizes.copy_of_port(port) };
+        let ordinals: Vec<_> = (0..sizes.n * sizes.v)
             .map(|port| {
-                let count = &mut counts[if sizes.any_copy { 0 } else { sizes.copy_of_port(port) }];
+                let count = &mut counts[copy_of(port)];
                 *count += 1;
                 *count - 1
             })
             .collect();
+        let route = |lookup| {
+            let port = sizes.port_of_lookup(lookup);
+            Route { port: 1 << (port % sizes.v), arbiters: copy_of(port) * sizes.b, ordinal: ordinals[port] }
+        };
+        let routes = (0..sizes.n * sizes.k).map(route).collect();
         Self {
             buckets: vec![(Vec::new(), Vec::new()); arbiters.len()],
             arbiters,
             returning: Vec::new(),
             debug_returning: None,
-            ordinals,
+            routes,
             touched: Vec::new(),
             picks: Picks::default(),
             sizes,
@@ -106,27 +127,25 @@ impl LookupNetwork {
         self.debug_returning
     }
 
-    /// Grants `lookups`, which ascend by number. Of those that share a port the first is served.
+    /// Grants `lookups`, which ascend by SM and position. Of those that share a port the first is served.
     pub fn arbitrate(&mut self, lookups: &[Lookup], out: &mut Arbitration) {
-        let Self { sizes: z, arbiters, ordinals, buckets, touched, picks, .. } = self;
+        let Self { sizes: z, arbiters, routes, buckets, touched, picks, .. } = self;
         let mut busy = (0, 0_u8);
         for (place, lookup) in lookups.iter().enumerate() {
-            let (sm, port) = (lookup.number / z.k, z.port_of_lookup(lookup.number));
+            let Route { port, arbiters, ordinal } = routes[lookup.sm * z.k + lookup.i];
             if z.v < z.k {
-                busy = if busy.0 == sm { busy } else { (sm, 0) };
-                let here = 1 << (port % z.v);
-                if busy.1 & here != 0 {
+                busy = if busy.0 == lookup.sm { busy } else { (lookup.sm, 0) };
+                if busy.1 & port != 0 {
                     continue;
                 }
-                busy.1 |= here;
+                busy.1 |= port;
             }
-            let copy = if z.any_copy { 0 } else { z.copy_of_port(port) };
-            let arbiter = copy * z.b + z.bank(lookup.index);
+            let arbiter = arbiters + z.bank(lookup.index);
             let (requests, places) = &mut buckets[arbiter];
             if requests.is_empty() {
                 touched.push(arbiter);
             }
-            requests.push(Request { index: ordinals[port], payload: z.row(lookup.index) });
+            requests.push(Request { index: ordinal, payload: z.row(lookup.index) });
             places.push(place);
         }
         out.granted.clear();
@@ -146,8 +165,8 @@ impl LookupNetwork {
             for (grant, &place) in picks.grants.iter().zip(&*places) {
                 let Some(pick) = *grant else { continue };
                 out.granted[place] = true;
-                let Lookup { number, slot, .. } = lookups[place];
-                out.returning.push(Returned { number, slot, position: usize::from(pick) * z.b + arbiter });
+                let Lookup { sm, i, slot, .. } = lookups[place];
+                out.returning.push(Returned { sm, i, slot, position: usize::from(pick) * z.b + arbiter });
             }
             requests.clear();
             places.clear();
@@ -210,7 +229,8 @@ impl LookupNetworkBlock {
         let asking = (0..self.sizes.n * self.sizes.k).filter(|&p| signal::is(inputs, i::LOOKUP_VALID, p));
         let lookups: Vec<_> = asking
             .map(|number| Lookup {
-                number,
+                sm: number / self.sizes.k,
+                i: number % self.sizes.k,
                 index: inputs.get(i::LOOKUP_INDEX, number) as u32,
                 slot: inputs.get(i::LOOKUP_SLOT, number) as u8,
             })
@@ -244,16 +264,17 @@ impl Block for LookupNetworkBlock {
             outputs.words_mut(port).fill(0);
         }
         for (lookup, granted) in lookups.iter().zip(&self.out.granted) {
-            outputs.set(o::LOOKUP_READY, lookup.number, u64::from(*granted));
+            outputs.set(o::LOOKUP_READY, lookup.sm * self.sizes.k + lookup.i, u64::from(*granted));
         }
         for read in &self.out.reads {
             outputs.set(o::READ_VALID, read.position, 1);
             outputs.set(o::READ_ROW, read.position, read.row.into());
         }
         for returned in self.network.returned() {
-            outputs.set(o::ROW_VALID, returned.number, 1);
-            outputs.set(o::ROW_SLOT, returned.number, returned.slot.into());
-            signal::set_row(outputs, o::ROW, returned.number, signal::row(inputs, i::READ_DATA, returned.position));
+            let number = returned.sm * self.sizes.k + returned.i;
+            outputs.set(o::ROW_VALID, number, 1);
+            outputs.set(o::ROW_SLOT, number, returned.slot.into());
+            signal::set_row(outputs, o::ROW, number, signal::row(inputs, i::READ_DATA, returned.position));
         }
         if self.sizes.debug {
             let index = inputs.get(i::DEBUG_INDEX, 0) as u32;

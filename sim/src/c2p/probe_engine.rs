@@ -101,6 +101,11 @@ impl ProbeEngine {
         self.state == State::Offer && now != self.deadline
     }
 
+    /// Waits for an answer or an expiry.
+    pub fn waits(&self) -> bool {
+        self.state == State::Wait
+    }
+
     /// Target of the probe.
     pub fn target(&self) -> usize {
         self.target

@@ -103,6 +103,10 @@ impl ProbeQueue {
 
     /// What happens in this cycle.
     pub fn events(&self, i: &In) -> Events {
+        self.events_with(i, self.expiring(i))
+    }
+
+    fn events_with(&self, i: &In, expiring: Option<usize>) -> Events {
         let mut events = Events::default();
         let answered = if i.answer.is_some() { self.outstanding.front() } else { None };
         if let Some(entry) = answered {
@@ -110,7 +114,7 @@ impl ProbeQueue {
             events.discarded = entry.dead;
             events.answer = (!entry.dead).then_some(TargetEvent { requester, slot, answer: i.answer });
         }
-        events.expired = self.expiring(i).map(|place| {
+        events.expired = expiring.map(|place| {
             let Probe { requester, slot, .. } = self.entry(place).probe;
             TargetEvent { requester, slot, answer: None }
         });
@@ -122,7 +126,8 @@ impl ProbeQueue {
         let answered = usize::from(i.answer.is_some() && !self.outstanding.is_empty());
         let taken = i.probe_ready && self.probe(i.now).is_some();
         let waiting = self.outstanding.len();
-        (answered..waiting + self.waiting.len()).find(|&place| self.entry(place).late(i.now) && !(taken && place == waiting))
+        let mut entries = self.outstanding.iter().chain(&self.waiting).enumerate().skip(answered);
+        entries.find(|(place, entry)| entry.late(i.now) && !(taken && *place == waiting)).map(|(place, _)| place)
     }
 
     fn entry(&self, place: usize) -> &Entry {
@@ -131,11 +136,23 @@ impl ProbeQueue {
 
     /// End of the cycle.
     pub fn clock(&mut self, i: &In) {
+        self.clock_with(i, self.expiring(i));
+    }
+
+    /// What happens in a cycle, and its end.
+    pub fn step(&mut self, i: &In) -> Events {
         let expiring = self.expiring(i);
+        let events = self.events_with(i, expiring);
+        self.clock_with(i, expiring);
+        events
+    }
+
+    fn clock_with(&mut self, i: &In, expiring: Option<usize>) {
         let offer = self.probe(i.now).copied();
         let push = i.push.filter(|_| self.push_ready());
         let drop = !self.offered && self.waiting.front().is_some_and(|w| w.dead);
-        for (place, entry) in self.outstanding.iter_mut().chain(&mut self.waiting).enumerate() {
+        // Without an entry that expires, those that are late leave in this cycle.
+        for (place, entry) in self.outstanding.iter_mut().chain(&mut self.waiting).enumerate().filter(|_| expiring.is_some()) {
             if entry.late(i.now) {
                 entry.expired = true;
                 entry.dead = expiring == Some(place);

@@ -103,6 +103,16 @@ impl QuerySlot {
         self.state
     }
 
+    /// It waits for something: without an input, a cycle changes nothing.
+    pub fn rests(&self) -> bool {
+        match self.state {
+            State::Free | State::Encoding => true,
+            State::Lookup => self.pending == 0,
+            State::Probe => self.engine.waits(),
+            State::Encode | State::Hold | State::L2 | State::Outcome => false,
+        }
+    }
+
     /// Its line address.
     pub fn tag(&self) -> u64 {
         self.tag

@@ -11,21 +11,24 @@ use super::sm_set::{SmSet, bits};
 use crate::block::{Block, Port, Signals};
 use l1forge_config::Config;
 
+/// A slot that is picked, if one is.
+pub type Pick = Option<u8>;
+
 /// Slots picked in one cycle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Picks {
     /// Asks for an engine.
-    pub encode: Option<usize>,
+    pub encode: Pick,
     /// Asks at each lookup port.
-    pub lookup: [Option<usize>; MAX_K],
+    pub lookup: [Pick; MAX_K],
     /// Chooses its next candidate.
-    pub select: Option<usize>,
+    pub select: Pick,
     /// Offers a probe.
-    pub offer: Option<usize>,
+    pub offer: Pick,
     /// Asks L2.
-    pub l2: Option<usize>,
+    pub l2: Pick,
     /// Shows its outcome.
-    pub outcome: Option<usize>,
+    pub outcome: Pick,
 }
 
 /// What reaches a store in one cycle, beside rows and probe events.
@@ -94,8 +97,13 @@ impl QueryStore {
     }
 
     /// A slot.
-    pub fn slot(&self, slot: usize) -> &QuerySlot {
-        &self.slots[slot]
+    pub fn slot(&self, slot: u8) -> &QuerySlot {
+        &self.slots[usize::from(slot)]
+    }
+
+    /// No slot makes progress by itself: nothing is picked, and a cycle without an input changes nothing.
+    pub fn rests(&self) -> bool {
+        self.slots.iter().all(QuerySlot::rests)
     }
 
     /// The picks of this cycle.
@@ -119,20 +127,21 @@ impl QueryStore {
                 State::Outcome => outcome |= bit,
             }
         }
-        picks.encode = self.encode.pick_of(encode);
+        let pick = |arbiter: &RrArbiter, slots| arbiter.pick_of(slots).map(|q| q as u8);
+        picks.encode = pick(&self.encode, encode);
         for (i, arbiter) in self.lookup.iter().enumerate() {
-            picks.lookup[i] = arbiter.pick_of(lookup[i]);
+            picks.lookup[i] = pick(arbiter, lookup[i]);
         }
-        picks.select = self.select.pick_of(select);
-        picks.offer = self.offer.pick_of(offer);
-        picks.l2 = self.l2.pick_of(l2);
-        picks.outcome = self.outcome.pick_of(outcome);
+        picks.select = pick(&self.select, select);
+        picks.offer = pick(&self.offer, offer);
+        picks.l2 = pick(&self.l2, l2);
+        picks.outcome = pick(&self.outcome, outcome);
         picks
     }
 
     /// Candidates of the slot that selects.
     pub fn select_candidates(&self, picks: &Picks) -> SmSet {
-        picks.select.map_or(SmSet::EMPTY, |q| self.slots[q].candidates())
+        picks.select.map_or(SmSet::EMPTY, |q| self.slot(q).candidates())
     }
 
     /// End of a cycle with these picks; `rows` and `events` are those of each slot.
@@ -144,40 +153,44 @@ impl QueryStore {
         let free = self.slots.iter().position(|s| s.state() == State::Free);
         self.busy = 0;
         for (q, slot) in self.slots.iter_mut().enumerate() {
-            if slot.state() == State::Free && !(miss_ready && free == Some(q) && i.miss.is_some()) {
-                continue;
+            let alloc = i.miss.filter(|_| miss_ready && free == Some(q));
+            let encoded = i.encoded.as_ref().filter(|e| e.0 == q).map(|e| e.1);
+            let reached = encoded.is_some() || rows[q].mask != 0 || events[q] != SlotEvent::default();
+            if !slot.rests() || alloc.is_some() || reached {
+                let picked = |pick: Pick| pick == Some(q as u8);
+                let mut lookup_ready = 0;
+                for port in bits(i.lookup_ready.into()) {
+                    lookup_ready |= u8::from(picked(picks.lookup[port])) << port;
+                }
+                slot.clock(&query_slot::In {
+                    alloc,
+                    encode_ready: i.encode_ready && picked(picks.encode),
+                    encoded,
+                    lookup_ready,
+                    rows: rows[q],
+                    probe: probe_engine::In {
+                        now: i.now,
+                        start: false,
+                        select: picked(picks.select).then_some(i.select_target),
+                        offer_ready: i.offer_ready && picked(picks.offer),
+                        answer: events[q].answer,
+                        expired: events[q].expired,
+                    },
+                    l2_ready: i.l2_ready && picked(picks.l2),
+                    outcome_ready: i.outcome_ready && picked(picks.outcome),
+                });
             }
-            let mut lookup_ready = 0;
-            for port in bits(i.lookup_ready.into()) {
-                lookup_ready |= u8::from(picks.lookup[port] == Some(q)) << port;
-            }
-            slot.clock(&query_slot::In {
-                alloc: i.miss.filter(|_| miss_ready && free == Some(q)),
-                encode_ready: i.encode_ready && picks.encode == Some(q),
-                encoded: i.encoded.filter(|e| e.0 == q).map(|e| e.1),
-                lookup_ready,
-                rows: rows[q],
-                probe: probe_engine::In {
-                    now: i.now,
-                    start: false,
-                    select: (picks.select == Some(q)).then_some(i.select_target),
-                    offer_ready: i.offer_ready && picks.offer == Some(q),
-                    answer: events[q].answer,
-                    expired: events[q].expired,
-                },
-                l2_ready: i.l2_ready && picks.l2 == Some(q),
-                outcome_ready: i.outcome_ready && picks.outcome == Some(q),
-            });
             self.busy += usize::from(slot.state() != State::Free);
         }
-        self.encode.clock(picks.encode, i.encode_ready);
+        let clock = |arbiter: &mut RrArbiter, pick: Pick, ready| arbiter.clock(pick.map(usize::from), ready);
+        clock(&mut self.encode, picks.encode, i.encode_ready);
         for (port, arbiter) in self.lookup.iter_mut().enumerate() {
-            arbiter.clock(picks.lookup[port], i.lookup_ready >> port & 1 == 1);
+            clock(arbiter, picks.lookup[port], i.lookup_ready >> port & 1 == 1);
         }
-        self.select.clock(picks.select, true);
-        self.offer.clock(picks.offer, i.offer_ready);
-        self.l2.clock(picks.l2, i.l2_ready);
-        self.outcome.clock(picks.outcome, i.outcome_ready);
+        clock(&mut self.select, picks.select, true);
+        clock(&mut self.offer, picks.offer, i.offer_ready);
+        clock(&mut self.l2, picks.l2, i.l2_ready);
+        clock(&mut self.outcome, picks.outcome, i.outcome_ready);
     }
 }
 
@@ -269,13 +282,13 @@ impl Block for QueryStoreBlock {
         signal::set_bit(outputs, o::ENCODE_VALID, picks.encode.is_some());
         if let Some(q) = picks.encode {
             outputs.set(o::ENCODE_TAG, 0, store.slot(q).tag());
-            outputs.set(o::ENCODE_SLOT, 0, q as u64);
+            outputs.set(o::ENCODE_SLOT, 0, q.into());
         }
         for port in 0..self.sizes.k {
             outputs.set(o::LOOKUP_VALID, port, u64::from(picks.lookup[port].is_some()));
             if let Some(q) = picks.lookup[port] {
                 outputs.set(o::LOOKUP_INDEX, port, store.slot(q).indices()[port].into());
-                outputs.set(o::LOOKUP_SLOT, port, q as u64);
+                outputs.set(o::LOOKUP_SLOT, port, q.into());
             }
         }
         signal::set_row(outputs, o::SELECT_CANDIDATES, 0, store.select_candidates(&picks));
@@ -283,7 +296,7 @@ impl Block for QueryStoreBlock {
         if let Some(q) = picks.offer {
             outputs.set(o::OFFER_TARGET, 0, store.slot(q).engine().target() as u64);
             outputs.set(o::OFFER_TAG, 0, store.slot(q).tag());
-            outputs.set(o::OFFER_SLOT, 0, q as u64);
+            outputs.set(o::OFFER_SLOT, 0, q.into());
             outputs.set(o::OFFER_DEADLINE, 0, store.slot(q).engine().deadline().into());
         }
         signal::set_bit(outputs, o::L2_VALID, picks.l2.is_some());

@@ -40,7 +40,7 @@ pub fn is(signals: &Signals, port: usize, element: usize) -> bool {
 pub fn sms(signals: &Signals, port: usize) -> SmSet {
     let mut masks = [0; 4];
     for (mask, words) in masks.iter_mut().zip(signals.words(port).chunks(64)) {
-        *mask = words.iter().enumerate().fold(0, |mask, (sm, word)| mask | (word & 1) << sm);
+        *mask = words.iter().rev().fold(0, |mask, word| mask << 1 | word & 1);
     }
     SmSet::from_words(&masks)
 }

@@ -56,6 +56,12 @@ impl SmSet {
         self.0[sm / 64] &= !(1 << (sm % 64));
     }
 
+    /// Adds an SM, or takes it out.
+    pub fn set(&mut self, sm: usize, is_in: bool) {
+        let word = &mut self.0[sm / 64];
+        *word = *word & !(1 << (sm % 64)) | u64::from(is_in) << (sm % 64);
+    }
+
     /// The SM is in the set.
     pub fn contains(&self, sm: usize) -> bool {
         self.0[sm / 64] >> (sm % 64) & 1 == 1
@@ -73,7 +79,24 @@ impl SmSet {
 
     /// The SMs in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
-        self.0.into_iter().enumerate().flat_map(|(i, word)| bits(word).map(move |b| 64 * i + b))
+        let (mut words, mut at) = (self.0, 0);
+        std::iter::from_fn(move || {
+            while words[at] == 0 {
+                if at == WORDS - 1 {
+                    return None;
+                }
+                at += 1;
+            }
+            let bit = words[at].trailing_zeros() as usize;
+            words[at] &= words[at] - 1;
+            Some(64 * at + bit)
+        })
+    }
+
+    /// The SMs in ascending order from `first` on, then those before it.
+    pub fn iter_from(self, first: usize) -> impl Iterator<Item = usize> {
+        let before = Self::first_n(first);
+        (self & !before).iter().chain((self & before).iter())
     }
 }
 
@@ -142,7 +165,9 @@ mod tests {
         assert_eq!(set.len(), 5);
         assert!(set.contains(200) && !set.contains(199));
         let mut other = set;
-        other.remove(64);
+        other.set(64, false);
+        other.set(200, true);
+        other.set(1, false);
         assert_eq!((set & !other), SmSet::single(64));
         assert_eq!(other | SmSet::single(64), set);
         assert!((SmSet::single(1) & SmSet::single(65)).is_empty() && !set.is_empty());
@@ -150,6 +175,7 @@ mod tests {
         set.to_words(&mut words);
         assert_eq!(words, [1 << 3 | 1 << 63, 1]);
         assert_eq!(SmSet::from_words(&words).iter().collect::<Vec<_>>(), [3, 63, 64]);
+        assert_eq!(set.iter_from(64).collect::<Vec<_>>(), [64, 200, 255, 3, 63]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One SM's L1: set associative, true LRU, with or without sectors.
 //!
-//! Every operation takes constant time, whatever the associativity: a hash table finds a line, and the ways of a set are
-//! linked in the order of their last use.
+//! Every operation takes constant time, whatever the associativity: a line is looked for among the ways of its set or, when these are
+//! many, in a hash table, and the ways of a set are linked in the order of their last use.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -68,9 +68,11 @@ pub struct Evicted {
 type Frame = u32;
 const NONE: Frame = Frame::MAX;
 
+/// Most ways of a set that are compared one after the other; with more, a hash table is faster.
+const COMPARED: usize = 16;
+
 #[derive(Debug, Clone, Copy)]
 struct Way {
-    line: u64,
     /// Sectors present; 0 marks an empty frame.
     sectors: u32,
     /// Neighbours in the use order of the set.
@@ -89,9 +91,14 @@ struct Set {
 #[derive(Debug, Clone)]
 pub struct L1 {
     parameters: L1Parameters,
+    /// By frame: the line, if there is one.
+    lines: Vec<u64>,
+    /// By frame.
     ways: Vec<Way>,
     sets: Vec<Set>,
+    /// Frames of the lines present, with more than [`COMPARED`] ways.
     frames: HashMap<u64, Frame, BuildHasherDefault<LineHasher>>,
+    valid: usize,
 }
 
 impl L1 {
@@ -107,7 +114,8 @@ impl L1 {
         if lines % ways != 0 {
             return Err(ParameterError::new("ways", ways, format!("a divisor of lines = {lines}")));
         }
-        let mut cache = Self { parameters, ways: Vec::new(), sets: Vec::new(), frames: HashMap::default() };
+        let (lines, ways, sets) = (Vec::new(), Vec::new(), Vec::new());
+        let mut cache = Self { parameters, lines, ways, sets, frames: HashMap::default(), valid: 0 };
         cache.flush_all();
         Ok(cache)
     }
@@ -120,7 +128,7 @@ impl L1 {
     /// A load of `sectors` (lowest address in bit 0) of `line`. The line, when present, becomes the most recently used,
     /// also on a sector miss. Without sectors pass 1.
     pub fn load(&mut self, line: u64, sectors: u32) -> Lookup {
-        let Some(&frame) = self.frames.get(&line) else {
+        let Some(frame) = self.find(line) else {
             return Lookup::Miss;
         };
         self.touch(frame);
@@ -137,19 +145,22 @@ impl L1 {
         if sectors == 0 {
             return None;
         }
-        if let Some(&frame) = self.frames.get(&line) {
+        if let Some(frame) = self.find(line) {
             self.ways[frame as usize].sectors |= sectors;
             self.touch(frame);
             return None;
         }
         let frame = self.sets[self.set_of(line)].oldest;
-        let way = &mut self.ways[frame as usize];
-        let evicted = (way.sectors != 0).then_some(Evicted { line: way.line, sectors: way.sectors });
-        (way.line, way.sectors) = (line, sectors);
-        if let Some(evicted) = evicted {
-            self.frames.remove(&evicted.line);
+        let place = (&mut self.lines[frame as usize], &mut self.ways[frame as usize].sectors);
+        let old = Evicted { line: std::mem::replace(place.0, line), sectors: std::mem::replace(place.1, sectors) };
+        let evicted = (old.sectors != 0).then_some(old);
+        self.valid += usize::from(evicted.is_none());
+        if self.hashed() {
+            if let Some(evicted) = evicted {
+                self.frames.remove(&evicted.line);
+            }
+            self.frames.insert(line, frame);
         }
-        self.frames.insert(line, frame);
         self.touch(frame);
         evicted
     }
@@ -158,8 +169,8 @@ impl L1 {
     pub fn store(&mut self, line: u64) -> bool {
         match self.parameters.store {
             StorePolicy::Invalidate => self.invalidate(line),
-            StorePolicy::Update => match self.frames.get(&line) {
-                Some(&frame) => {
+            StorePolicy::Update => match self.find(line) {
+                Some(frame) => {
                     self.touch(frame);
                     true
                 }
@@ -170,10 +181,14 @@ impl L1 {
 
     /// Drops `line`. Returns whether it was present.
     pub fn invalidate(&mut self, line: u64) -> bool {
-        let Some(frame) = self.frames.remove(&line) else {
+        let Some(frame) = self.find(line) else {
             return false;
         };
-        let set = self.set_of(line);
+        if self.hashed() {
+            self.frames.remove(&line);
+        }
+        self.valid -= 1;
+        let set = frame as usize / self.parameters.ways;
         self.ways[frame as usize].sectors = 0;
         self.unlink(set, frame);
         self.link_oldest(set, frame);
@@ -183,11 +198,11 @@ impl L1 {
     /// Drops every line.
     pub fn flush_all(&mut self) {
         let L1Parameters { lines, ways, .. } = self.parameters;
+        (self.valid, self.lines) = (0, vec![0; lines]);
         self.frames.clear();
         self.ways.clear();
         // The lowest frame of a set is the oldest: it is filled first.
         self.ways.extend((0..lines).map(|frame| Way {
-            line: 0,
             sectors: 0,
             newer: if frame % ways == ways - 1 { NONE } else { frame as Frame + 1 },
             older: if frame % ways == 0 { NONE } else { frame as Frame - 1 },
@@ -198,31 +213,47 @@ impl L1 {
 
     /// The line is present, at least one sector of it. Changes nothing: this is what a probe of another SM sees.
     pub fn contains(&self, line: u64) -> bool {
-        self.frames.contains_key(&line)
+        self.find(line).is_some()
     }
 
     /// The sectors of `line` that are present.
     pub fn sectors_of(&self, line: u64) -> u32 {
-        self.frames.get(&line).map_or(0, |&frame| self.ways[frame as usize].sectors)
+        self.find(line).map_or(0, |frame| self.ways[frame as usize].sectors)
     }
 
     /// Line addresses of all valid lines, in the order of their frames (set by set).
     pub fn valid_tags(&self) -> impl Iterator<Item = u64> + '_ {
-        self.ways.iter().filter(|way| way.sectors != 0).map(|way| way.line)
+        self.lines.iter().zip(&self.ways).filter(|(_, way)| way.sectors != 0).map(|(line, _)| *line)
     }
 
     /// Number of valid lines.
     pub fn len(&self) -> usize {
-        self.frames.len()
+        self.valid
     }
 
     /// No line is valid.
     pub fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.valid == 0
     }
 
     fn set_of(&self, line: u64) -> usize {
         self.parameters.index.set_of(line, self.sets.len())
+    }
+
+    /// Lines are found by the hash table.
+    fn hashed(&self) -> bool {
+        self.parameters.ways > COMPARED
+    }
+
+    /// The frame that holds `line`.
+    fn find(&self, line: u64) -> Option<Frame> {
+        if self.hashed() {
+            return self.frames.get(&line).copied();
+        }
+        let ways = self.parameters.ways;
+        let first = self.set_of(line) * ways;
+        let mut set = first..first + ways;
+        set.find(|&frame| self.lines[frame] == line && self.ways[frame].sectors != 0).map(|frame| frame as Frame)
     }
 
     /// Only the sectors that exist; without sectors anything means the line.

@@ -21,6 +21,8 @@ struct Bank {
 /// A store to an absent line takes a place without fetching the line (its bytes are kept by mask); a dirty line that leaves is written back.
 pub struct CacheLevel {
     banks: Vec<Bank>,
+    /// Banks with requests: bit `b % 64` of word `b / 64` is bank `b`.
+    waiting: Vec<u64>,
     /// Requests that wait for a line from DRAM.
     pending: LineMap<Vec<Request>>,
     dirty: LineSet,
@@ -42,6 +44,7 @@ impl CacheLevel {
         let tags = L1::new(L1Parameters { lines, ways, sectors: 1, index: IndexHash::Mixed, store: StorePolicy::Update })?;
         Ok(Self {
             banks: (0..p.l2_banks).map(|_| Bank { tags: tags.clone(), queue: VecDeque::new(), free_at: 0 }).collect(),
+            waiting: vec![0; (p.l2_banks as usize).div_ceil(64)],
             pending: LineMap::default(),
             dirty: LineSet::default(),
             dram: Dram::new(p.dram_latency, config.line_bytes, p.dram_bytes_per_cycle),
@@ -60,6 +63,7 @@ impl CacheLevel {
         // The low half of the mix: the set is taken from the high one.
         let bank = (mix(request.line) as u32 as usize) % self.banks.len();
         self.banks[bank].queue.push_back(request);
+        self.waiting[bank / 64] |= 1 << (bank % 64);
         self.queued += 1;
     }
 
@@ -68,18 +72,20 @@ impl CacheLevel {
         let count = self.banks.len();
         let mut room = self.per_cycle;
         if self.queued > 0 {
-            for i in 0..count {
-                let bank = (self.first + i) % count;
-                if room == 0 {
-                    break;
-                }
-                if self.banks[bank].free_at <= now
-                    && let Some(request) = self.banks[bank].queue.pop_front()
-                {
-                    self.queued -= 1;
-                    room -= 1;
-                    self.banks[bank].free_at = now + self.bank_cycles;
-                    self.serve(now, bank, request, measures);
+            for (mut from, to) in [(self.first, count), (0, self.first)] {
+                while let Some(bank) = self.waiting_from(from).filter(|bank| *bank < to && room > 0) {
+                    from = bank + 1;
+                    if self.banks[bank].free_at <= now
+                        && let Some(request) = self.banks[bank].queue.pop_front()
+                    {
+                        self.queued -= 1;
+                        room -= 1;
+                        self.banks[bank].free_at = now + self.bank_cycles;
+                        if self.banks[bank].queue.is_empty() {
+                            self.waiting[bank / 64] &= !(1 << (bank % 64));
+                        }
+                        self.serve(now, bank, request, measures);
+                    }
                 }
             }
             self.first = (self.first + 1) % count;
@@ -99,6 +105,17 @@ impl CacheLevel {
         self.arrived = arrived;
         measures.dram_fills = self.dram.fetched;
         self.ready.pop(now, answers);
+    }
+
+    /// The first bank with requests, from `bank` on.
+    fn waiting_from(&self, bank: usize) -> Option<usize> {
+        let mut word = bank / 64;
+        let mut bits = *self.waiting.get(word)? & (u64::MAX << (bank % 64));
+        while bits == 0 {
+            word += 1;
+            bits = *self.waiting.get(word)?;
+        }
+        Some(64 * word + bits.trailing_zeros() as usize)
     }
 
     fn serve(&mut self, now: u64, bank: usize, request: Request, measures: &mut Measures) {

@@ -85,8 +85,10 @@ impl Entry {
 
 pub(super) struct SmCache {
     pub l1: L1,
-    /// Line of each MSHR, `NO_LINE` when free.
+    /// Line of each MSHR, when in use.
     lines: Vec<u64>,
+    /// MSHR of each line in flight.
+    ids: LineMap<u16>,
     pub entries: Vec<Entry>,
     free: Vec<u16>,
     misses: VecDeque<Miss>,
@@ -98,8 +100,6 @@ pub(super) struct SmCache {
     /// What the memory path sees of the prefetches.
     pub prefetch: PrefetchCounts,
 }
-
-const NO_LINE: u64 = u64::MAX;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Copies {
@@ -138,7 +138,8 @@ impl L1s {
         let l1 = L1::new(L1Parameters { lines, ways, sectors: 1, index: IndexHash::Mixed, store: StorePolicy::Invalidate })?;
         let cache = || SmCache {
             l1: l1.clone(),
-            lines: vec![NO_LINE; p.mshrs as usize],
+            lines: vec![0; p.mshrs as usize],
+            ids: LineMap::default(),
             entries: vec![Entry::default(); p.mshrs as usize],
             free: (0..p.mshrs as u16).rev().collect(),
             misses: VecDeque::new(),
@@ -346,7 +347,7 @@ impl L1s {
 
     /// MSHR of a line in flight.
     pub(super) fn in_flight(&self, sm: usize, line: u64) -> Option<u16> {
-        self.sms[sm].lines.iter().position(|l| *l == line).map(|id| id as u16)
+        self.sms[sm].ids.get(&line).copied()
     }
 
     /// Line of an MSHR in use.
@@ -364,6 +365,7 @@ impl L1s {
         let cache = &mut self.sms[sm];
         let id = cache.free.pop()?;
         cache.lines[id as usize] = line;
+        cache.ids.insert(line, id);
         cache.misses.push_back(Miss { sm, id, line, pc, shareable });
         self.waiting += 1;
         self.missing.insert(sm);
@@ -410,7 +412,8 @@ impl L1s {
 
     fn retire(&mut self, sm: usize, id: u16) {
         let cache = &mut self.sms[sm];
-        let line = std::mem::replace(&mut cache.lines[id as usize], NO_LINE);
+        let line = cache.lines[id as usize];
+        cache.ids.remove(&line);
         debug_assert!(cache.entries[id as usize].judged, "an undecided miss ended");
         cache.free.push(id);
         if let Some(copies) = self.directory.get_mut(&line) {

@@ -9,6 +9,7 @@ use super::run::SystemError;
 use super::scheme::Sharing;
 use super::timeline::Timeline;
 use crate::ParameterError;
+use crate::c2p::SmSet;
 use crate::cache::Lookup;
 use l1forge_config::Config;
 
@@ -62,7 +63,7 @@ pub struct Memory {
     /// Per SM: the prefetched line that comes in this cycle, by id, from another L1.
     fills: Vec<Option<(u16, bool)>>,
     /// SMs whose prefetcher must be stepped.
-    prefetching: bool,
+    prefetching: SmSet,
     prefetch_shared: bool,
     prefetch_mshrs: usize,
     due: Vec<(usize, u16, bool)>,
@@ -119,7 +120,7 @@ impl Memory {
             port_in: vec![0; n],
             port_far: vec![0; n],
             fills: vec![None; n],
-            prefetching: true,
+            prefetching: SmSet::first_n(n),
             prefetch_shared: p.prefetch_shared,
             // A quarter of the MSHRs is kept for loads.
             prefetch_mshrs: (p.mshrs - p.mshrs / 4) as usize,
@@ -196,7 +197,7 @@ impl Memory {
         self.l1s.measures.stores += 1;
         self.l1s.request(Request { sm, id: 0, line, kind: Kind::Write });
         self.prefetchers[sm].store(line);
-        self.prefetching = true;
+        self.wake_prefetcher(sm);
         true
     }
 
@@ -218,20 +219,27 @@ impl Memory {
         cache.stored.insert(line);
         self.l1s.drop_line(sm, line);
         self.prefetchers[sm].store(line);
-        self.prefetching = true;
+        self.wake_prefetcher(sm);
         Reply::Wait
     }
 
     /// Shows a load to the prefetcher.
     fn observe(&mut self, cycle: u64, sm: usize, load: &Load, hit: bool) {
         self.prefetchers[sm].load(&Observation { cycle, warp: load.warp, pc: load.pc, line: load.line, hit });
-        self.prefetching = true;
+        self.wake_prefetcher(sm);
     }
 
-    /// One cycle of all prefetchers: where the fills of the cycle go, lines from registers, new prefetches.
+    /// The prefetcher of an SM was told something.
+    fn wake_prefetcher(&mut self, sm: usize) {
+        if !self.prefetchers[sm].is_resting() {
+            self.prefetching.insert(sm);
+        }
+    }
+
+    /// One cycle of the prefetchers that do not rest: where the fills of the cycle go, lines from registers, new prefetches.
     fn prefetch(&mut self, now: u64, done: &mut Vec<(usize, u32)>) {
-        self.prefetching = false;
-        for (sm, prefetcher) in self.prefetchers.iter_mut().enumerate() {
+        for sm in self.prefetching.iter() {
+            let prefetcher = &mut self.prefetchers[sm];
             let action = prefetcher.step(now, &SmView { l1s: &self.l1s, sm, most: self.prefetch_mshrs });
             if let Some((id, remote)) = self.fills[sm].take() {
                 self.l1s.ended(sm, id, remote);
@@ -247,7 +255,9 @@ impl Memory {
                     self.l1s.sms[sm].prefetch.issued += 1;
                 }
             }
-            self.prefetching |= !prefetcher.is_resting();
+            if prefetcher.is_resting() {
+                self.prefetching.remove(sm);
+            }
         }
     }
 
@@ -269,15 +279,13 @@ impl Memory {
             let bypass = entry.wanted || !entry.install;
             self.prefetchers[sm].fill(&Fill { line: self.l1s.line_of(sm, id), tag, bypass });
             self.fills[sm] = Some((id, remote));
-            self.prefetching = true;
+            self.prefetching.insert(sm);
         }
         self.due = due;
-        if self.prefetching {
-            self.prefetch(now, done);
-        }
+        self.prefetch(now, done);
         for (sm, line, handle, void) in self.l1s.left.drain(..) {
             self.prefetchers[sm].left(line, handle, void);
-            self.prefetching = true;
+            self.prefetching.insert(sm);
         }
 
         self.sharing.step(now, &mut self.l1s);
@@ -309,7 +317,7 @@ impl Memory {
 
     /// The next cycle in which something happens, if no SM accesses anything.
     pub fn next(&self, now: u64) -> Option<u64> {
-        let requests = (self.prefetching || !self.l1s.requesting().is_empty()).then_some(now + 1);
+        let requests = (!self.prefetching.is_empty() || !self.l1s.requesting().is_empty()).then_some(now + 1);
         let misses = (self.l1s.waiting() > 0).then_some(now + 1);
         let next = [requests, misses, self.sharing.next(now), self.requests.next(), self.arrivals.next(), self.l2.next(now)];
         next.into_iter().flatten().min().map(|cycle| cycle.max(now + 1))
@@ -328,7 +336,7 @@ impl Memory {
             self.prefetchers[sm].left(line, handle, void);
         }
         self.prefetchers.iter_mut().for_each(|p| p.flush());
-        self.prefetching = true;
+        self.prefetching = SmSet::first_n(self.prefetchers.len());
     }
 
     /// What was counted so far; of the prefetches, see [`Memory::finish`].

@@ -26,6 +26,7 @@ mod run;
 pub mod scan;
 pub mod scheme;
 mod timeline;
+mod wakes;
 mod warps;
 
 pub use histogram::Histogram;

@@ -6,6 +6,7 @@
 
 use super::memory::{Load, Memory, Reply};
 use super::parameters::SystemParameters;
+use super::wakes::Wakes;
 use crate::ParameterError;
 use crate::trace::{AccessKind, DealParameters, Dealer, DealtAccess, Events, TraceError};
 use l1forge_config::Config;
@@ -58,8 +59,9 @@ struct Sm {
     issue_at: u64,
     /// Loads that end in a known cycle: hits in the L1, in registers.
     hits: [VecDeque<(u64, u32)>; 2],
-    /// Slots without an access.
+    /// Slots without an access, and the thread blocks begun when they were looked at last.
     empty: Vec<u32>,
+    begun: u64,
     took: bool,
 }
 
@@ -68,8 +70,8 @@ pub struct Warps {
     dealer: Dealer<Events>,
     p: SystemParameters,
     sms: Vec<Sm>,
-    /// Per SM: the next cycle in which it does something, if no line comes.
-    wake: Vec<u64>,
+    /// When the SMs do something next, if no line comes.
+    wakes: Wakes,
     /// Accesses held, and instructions in the pipe or in flight.
     work: usize,
     most_line: u64,
@@ -88,7 +90,7 @@ impl Warps {
             dealer: Dealer::new(events, parameters)?,
             p: p.clone(),
             sms: (0..config.sms).map(|_| Sm::default()).collect(),
-            wake: vec![0; config.sms as usize],
+            wakes: Wakes::new(config.sms as usize, 0),
             work: 0,
             most_line: u64::MAX >> (64 - config.tag_bits()),
         })
@@ -102,7 +104,7 @@ impl Warps {
             *sm = Sm { empty: (0..slots).collect(), took: true, issue_at: now * u64::from(self.p.issue_width), ..Sm::default() };
             sm.warps.resize_with(slots as usize, Warp::default);
         }
-        self.wake.fill(now);
+        self.wakes = Wakes::new(self.sms.len(), now);
         Ok(Some(kernel.name.clone()))
     }
 
@@ -118,12 +120,9 @@ impl Warps {
 
     /// One cycle of all SMs.
     pub fn step(&mut self, now: u64, memory: &mut Memory) -> Result<(), RunError> {
-        let n = self.sms.len();
-        let first = now as usize % n;
-        for sm in (first..n).chain(0..first) {
-            if self.wake[sm] <= now {
-                self.step_sm(now, sm, memory)?;
-            }
+        let first = now as usize % self.sms.len();
+        for sm in self.wakes.due(now).iter_from(first) {
+            self.step_sm(now, sm, memory)?;
         }
         Ok(())
     }
@@ -146,16 +145,16 @@ impl Warps {
         if self.sms[sm].pipe.is_some() {
             self.look_up(now, sm, memory)?;
         }
-        self.wake[sm] = self.next_of(now, sm);
+        self.wakes.set(sm, self.next_of(now, sm));
         Ok(())
     }
 
-    fn next_of(&self, now: u64, sm: usize) -> u64 {
+    fn next_of(&self, now: u64, sm: usize) -> Option<u64> {
         let width = u64::from(self.p.issue_width);
         let s = &self.sms[sm];
         let mut wake = u64::MAX;
         if s.pipe.is_some() || (s.took && !s.empty.is_empty()) {
-            return now + 1;
+            return Some(now + 1);
         }
         if let Some(Reverse((cycle, _))) = s.ready.peek() {
             wake = wake.min((*cycle).max(s.issue_at.div_ceil(width)));
@@ -166,16 +165,20 @@ impl Warps {
         if !s.empty.is_empty() && !self.dealer.kernel_done() {
             wake = wake.min((now / POLL + 1) * POLL);
         }
-        wake.max(now + 1)
+        Some(wake).filter(|wake| *wake != u64::MAX).map(|wake| wake.max(now + 1))
     }
 
     /// The next cycle in which an SM does something, if no line comes.
     pub fn next(&self) -> Option<u64> {
-        self.wake.iter().copied().min().filter(|w| *w != u64::MAX)
+        self.wakes.next()
     }
 
     /// Takes accesses for the slots that have none.
     fn poll(&mut self, now: u64, sm: usize) -> Result<(), RunError> {
+        let begun = self.dealer.begun(sm as u32);
+        if std::mem::replace(&mut self.sms[sm].begun, begun) == begun {
+            return Ok(());
+        }
         let mut empty = std::mem::take(&mut self.sms[sm].empty);
         let mut kept = 0;
         for i in 0..empty.len() {
@@ -269,8 +272,9 @@ impl Warps {
             }
         }
         let s = &mut self.sms[sm];
-        if let Some(Pipe { slot, .. }) = s.pipe.take_if(|p| p.at >= p.access.lines.len()) {
+        if let Some(Pipe { slot, access, .. }) = s.pipe.take_if(|p| p.at >= p.access.lines.len()) {
             self.work -= 1;
+            self.dealer.give_back(access);
             if !self.fetch(now, sm, slot)? {
                 self.sms[sm].empty.push(slot);
             }
@@ -282,7 +286,7 @@ impl Warps {
     pub fn done(&mut self, now: u64, tokens: &mut Vec<(usize, u32)>) {
         for (sm, token) in tokens.drain(..) {
             self.line_done(now, sm, token);
-            self.wake[sm] = now + 1;
+            self.wakes.set(sm, Some(now + 1));
         }
     }
 

@@ -48,15 +48,33 @@ impl Coalescer {
     /// 64-bit address space are left out.
     pub fn lines(self, access: &WarpAccess, lines: &mut Vec<LineTouch>) {
         lines.clear();
+        let more = u64::from(access.width.max(1)) - 1;
+        // Place of the line touched last: neighbouring lanes mostly share a line.
+        let mut at = 0;
+        // Sector touched last: most lanes touch nothing else.
+        let mut sector = u64::MAX;
         for (_, first) in access.lanes() {
-            let last = first.saturating_add(u64::from(access.width.max(1)) - 1);
-            for line in self.line_of(first)..=self.line_of(last) {
-                let start = line << self.shift;
-                let end = start + (u64::from(self.line_bytes()) - 1);
-                let sectors = sector_span(first.max(start) - start, last.min(end) - start);
-                touch(lines, LineTouch { line, sectors });
+            let last = first.saturating_add(more);
+            let [from_sector, to_sector] = [first, last].map(|byte| byte / u64::from(SECTOR_BYTES));
+            if from_sector == sector && to_sector == sector {
+                continue;
             }
+            sector = to_sector;
+            let (mut line, to) = (self.line_of(first), self.line_of(last));
+            let mut from = first;
+            while line < to {
+                at = touch(lines, at, self.touched(line, from, ((line + 1) << self.shift) - 1));
+                line += 1;
+                from = line << self.shift;
+            }
+            at = touch(lines, at, self.touched(line, from, last));
         }
+    }
+
+    /// `line`, touched from byte address `first` to `last`.
+    fn touched(self, line: u64, first: u64, last: u64) -> LineTouch {
+        let offset = u64::from(self.line_bytes()) - 1;
+        LineTouch { line, sectors: sector_span(first & offset, last & offset) }
     }
 }
 
@@ -67,11 +85,23 @@ fn sector_span(first: u64, last: u64) -> u32 {
     (((1u64 << count) - 1) << first) as u32
 }
 
-/// Adds `new` to `lines`, merging it with the same line. Neighbouring lanes mostly share a line, so search backwards.
-fn touch(lines: &mut Vec<LineTouch>, new: LineTouch) {
-    match lines.iter_mut().rev().find(|old| old.line == new.line) {
-        Some(old) => old.sectors |= new.sectors,
-        None => lines.push(new),
+/// Adds `new` to `lines`, merging it with the same line, which is looked for at `at` first. Returns its place.
+fn touch(lines: &mut Vec<LineTouch>, at: usize, new: LineTouch) -> usize {
+    if let Some(old) = lines.get_mut(at)
+        && old.line == new.line
+    {
+        old.sectors |= new.sectors;
+        return at;
+    }
+    match lines.iter().rposition(|old| old.line == new.line) {
+        Some(at) => {
+            lines[at].sectors |= new.sectors;
+            at
+        }
+        None => {
+            lines.push(new);
+            lines.len() - 1
+        }
     }
 }
 

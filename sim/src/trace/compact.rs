@@ -53,9 +53,15 @@ impl Records {
         }
     }
 
-    /// Gives back memory reserved for more.
-    pub fn seal(&mut self) {
-        self.bytes.shrink_to_fit();
+    /// Forgets all accesses, but keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        (self.at, self.written, self.read) = (0, Base::default(), Base::default());
+    }
+
+    /// The same accesses in as little memory as they need.
+    pub fn seal(&self) -> Self {
+        Self { bytes: self.bytes.to_vec(), ..*self }
     }
 
     /// Bytes held.
@@ -70,17 +76,18 @@ impl Records {
 
     /// The next access, without taking it.
     pub fn peek(&self) -> Option<(Record, Vec<LineTouch>)> {
-        self.decode().map(|(record, lines, ..)| (record, lines))
+        let mut lines = Vec::new();
+        self.decode(&mut lines).map(|(record, ..)| (record, lines))
     }
 
-    /// Takes the next access.
-    pub fn pop(&mut self) -> Option<(Record, Vec<LineTouch>)> {
-        let (record, lines, at, base) = self.decode()?;
+    /// Takes the next access; its lines are appended to `lines`.
+    pub fn pop(&mut self, lines: &mut Vec<LineTouch>) -> Option<Record> {
+        let (record, at, base) = self.decode(lines)?;
         (self.at, self.read) = (at, base);
-        Some((record, lines))
+        Some(record)
     }
 
-    fn decode(&self) -> Option<(Record, Vec<LineTouch>, usize, Base)> {
+    fn decode(&self, lines: &mut Vec<LineTouch>) -> Option<(Record, usize, Base)> {
         if self.is_empty() {
             return None;
         }
@@ -94,12 +101,12 @@ impl Records {
         };
         let instructions_before = next() as u32;
         base.pc = base.pc.wrapping_add(unfold(next()));
-        let lines = iter::repeat_with(|| {
+        let touches = iter::repeat_with(|| {
             base.line = base.line.wrapping_add(unfold(next()));
             LineTouch { line: base.line, sectors: next() as u32 }
         });
-        let lines = lines.take((head >> 3) as usize).collect();
-        Some((Record { pc: base.pc, kind, shareable: head & 1 == 1, instructions_before }, lines, at, base))
+        lines.extend(touches.take((head >> 3) as usize));
+        Some((Record { pc: base.pc, kind, shareable: head & 1 == 1, instructions_before }, at, base))
     }
 }
 
@@ -150,8 +157,10 @@ mod tests {
         let before = records.bytes.len();
         records.push(load(0xb0), &[LineTouch { line: 0x7f_0000_0001, sectors: 15 }]);
         assert_eq!(records.bytes.len() - before, 5);
-        records.seal();
-        assert_eq!(records.size(), before + 5);
+        assert_eq!(records.seal().size(), before + 5);
+        records.clear();
+        records.push(load(0xa0), &[LineTouch { line: 0x7f_0000_0000, sectors: 15 }]);
+        assert_eq!(records.bytes.len(), before);
         for (value, length) in [(0, 1), (0x7f, 1), (0x80, 2), (u64::MAX, 10)] {
             let mut bytes = Vec::new();
             put(&mut bytes, value);
@@ -174,15 +183,17 @@ mod tests {
             for (i, (record, lines)) in entries.iter().enumerate() {
                 records.push(*record, lines);
                 if i == entries.len() / 2 {
-                    records.seal();
+                    records = records.seal();
                 }
             }
             for entry in &entries {
                 prop_assert!(!records.is_empty());
                 prop_assert_eq!(records.peek(), Some(entry.clone()));
-                prop_assert_eq!(records.pop(), Some(entry.clone()));
+                let mut lines = Vec::new();
+                let record = records.pop(&mut lines);
+                prop_assert_eq!(record.map(|record| (record, lines)), Some(entry.clone()));
             }
-            prop_assert!(records.is_empty() && records.peek().is_none() && records.pop().is_none());
+            prop_assert!(records.is_empty() && records.peek().is_none() && records.pop(&mut Vec::new()).is_none());
         }
     }
 }

@@ -91,11 +91,19 @@ pub struct Dealer<I> {
     bytes: usize,
     instructions: u64,
     starved: u64,
+    /// The thread block that is being read: the accesses of each warp, and instructions of each that are not global accesses.
+    reading: Vec<(Records, u32)>,
+    /// Scratch: lines of an access.
+    lines: Vec<LineTouch>,
+    /// Memory of accesses that were given back.
+    spare: Vec<Vec<LineTouch>>,
 }
 
 #[derive(Default)]
 struct Sm {
     places: Vec<Option<Block>>,
+    /// Thread blocks that got a place.
+    begun: u64,
     waiting: VecDeque<Block>,
     /// Slot whose turn it is in `take_any`.
     next: u32,
@@ -131,6 +139,9 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
             bytes: 0,
             instructions: 0,
             starved: 0,
+            reading: Vec::new(),
+            lines: Vec::new(),
+            spare: Vec::new(),
         })
     }
 
@@ -180,6 +191,11 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
         Some(dealt(block.index, warp, record, lines))
     }
 
+    /// Thread blocks of the current kernel that `sm` has begun. A slot without an access gets none before this changes.
+    pub fn begun(&self, sm: u32) -> u64 {
+        self.sms.get(sm as usize).map_or(0, |sm| sm.begun)
+    }
+
     /// Slot `slot` of `sm` has an access to take. Cheaper than [`Dealer::peek`].
     pub fn has_access(&self, sm: u32, slot: u32) -> bool {
         let warp = |block: &Block| block.warps.get((slot % self.warps_per_block) as usize).is_some_and(|w| !w.is_empty());
@@ -203,15 +219,26 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
             return Ok(None);
         };
         let warp = slot % warps;
-        let taken = block.warps.get_mut(warp as usize).and_then(Records::pop);
-        let Some((record, lines)) = taken else {
+        let Some(records) = block.warps.get_mut(warp as usize) else {
             return Ok(None);
         };
+        let mut lines = self.spare.pop().unwrap_or_default();
+        let Some(record) = records.pop(&mut lines) else {
+            return Ok(None);
+        };
+        let last = records.is_empty();
         let access = dealt(block.index, warp, record, lines);
-        if block.warps.iter().all(Records::is_empty) {
+        if last && block.warps.iter().all(Records::is_empty) {
             self.retire(sm as usize, place as usize)?;
         }
         Ok(Some(access))
+    }
+
+    /// Gives an access back when it is done with: its memory serves another.
+    pub fn give_back(&mut self, access: DealtAccess) {
+        let mut lines = access.lines;
+        lines.clear();
+        self.spare.push(lines);
     }
 
     /// Takes the next access of `sm`, from its warp slots in turn.
@@ -259,6 +286,7 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
         }
         if let Some(block) = entry.waiting.pop_front() {
             entry.places[place] = Some(block);
+            entry.begun += 1;
             (self.resident, self.waiting) = (self.resident + 1, self.waiting - 1);
         }
         self.refill()
@@ -286,6 +314,7 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
             match place {
                 Some(place) => {
                     self.sms[sm].places[place] = Some(block);
+                    self.sms[sm].begun += 1;
                     self.resident += 1;
                 }
                 None => {
@@ -299,9 +328,12 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
 
     /// Reads one thread block; `None` when it has no global access, or at the end of the kernel.
     fn read_block(&mut self) -> Result<Option<Block>, TraceError> {
-        let mut warps: Vec<Records> = Vec::new();
-        let mut skipped: Vec<u32> = Vec::new();
-        let mut lines = Vec::new();
+        let Self { reading, lines, .. } = self;
+        for (records, skipped) in reading.iter_mut() {
+            records.clear();
+            *skipped = 0;
+        }
+        let mut warps = 0;
         loop {
             match self.events.next().transpose()? {
                 None | Some(Event::KernelEnd) => {
@@ -311,23 +343,24 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
                 Some(Event::BlockBegin { .. } | Event::Memcpy { .. } | Event::KernelBegin(_)) => {}
                 Some(Event::Access(access)) => {
                     let warp = access.warp as usize;
-                    if warps.len() <= warp {
-                        warps.resize_with(warp + 1, Records::default);
-                        skipped.resize(warp + 1, 0);
+                    warps = warps.max(warp + 1);
+                    if reading.len() < warps {
+                        reading.resize_with(warps, Default::default);
                     }
+                    let (records, skipped) = &mut reading[warp];
                     if access.space == Space::Global {
-                        self.coalescer.lines(&access, &mut lines);
-                        warps[warp].push(record(&access, std::mem::take(&mut skipped[warp])), &lines);
+                        self.coalescer.lines(&access, lines);
+                        records.push(record(&access, std::mem::take(skipped)), lines);
                     } else {
                         let more = access.instructions_before.saturating_add(1);
-                        skipped[warp] = skipped[warp].saturating_add(more);
+                        *skipped = skipped.saturating_add(more);
                     }
                 }
                 Some(Event::BlockEnd { instructions, .. }) => {
                     self.instructions += instructions;
                     let index = self.next_block;
                     self.next_block += 1;
-                    warps.iter_mut().for_each(Records::seal);
+                    let warps: Vec<Records> = reading[..warps].iter().map(|(records, _)| records.seal()).collect();
                     let bytes = warps.iter().map(Records::size).sum();
                     return Ok((bytes > 0).then_some(Block { index, bytes, warps }));
                 }

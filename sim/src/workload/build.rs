@@ -51,9 +51,14 @@ pub(super) fn random(seed: u64, kernel: usize, block: u64, warp: u32) -> ChaCha8
 }
 
 /// An access whose lane `i` goes to `address(i)`; lanes for which it gives `None` are inactive.
-pub(super) fn access(warp: u32, pc: u64, kind: AccessKind, width: u8, address: impl FnMut(usize) -> Option<u64>) -> WarpAccess {
-    let lanes: [Option<u64>; WARP_SIZE] = std::array::from_fn(address);
-    let active = |mask: u32, lane: usize| mask | u32::from(lanes[lane].is_some()) << lane;
+pub(super) fn access(warp: u32, pc: u64, kind: AccessKind, width: u8, mut address: impl FnMut(usize) -> Option<u64>) -> WarpAccess {
+    let (mut mask, mut addresses) = (0, [0; WARP_SIZE]);
+    for (lane, place) in addresses.iter_mut().enumerate() {
+        if let Some(address) = address(lane) {
+            mask |= 1 << lane;
+            *place = address;
+        }
+    }
     WarpAccess {
         warp,
         pc,
@@ -61,9 +66,9 @@ pub(super) fn access(warp: u32, pc: u64, kind: AccessKind, width: u8, address: i
         space: Space::Global,
         shareable: kind != AccessKind::Atomic,
         width,
-        mask: (0..WARP_SIZE).fold(0, active),
+        mask,
         instructions_before: 0,
-        addresses: lanes.map(Option::unwrap_or_default),
+        addresses,
     }
 }
 

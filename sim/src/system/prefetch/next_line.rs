@@ -33,7 +33,7 @@ impl Prefetcher for NextLine {
     }
 
     fn is_resting(&self) -> bool {
-        true
+        self.wanted.is_none()
     }
 
     fn flush(&mut self) {
