@@ -61,7 +61,8 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     }
     let runs = args.out.join("runs");
     std::fs::create_dir_all(&runs).with_context(|| format!("--out {}: cannot make the folder", args.out.display()))?;
-    let mut all: Vec<(String, &Task)> = tasks.iter().flatten().map(|t| (key(t), t)).collect();
+    let program = program()?;
+    let mut all: Vec<(String, &Task)> = tasks.iter().flatten().map(|t| (key(&program, t), t)).collect();
     all.sort_by(|a, b| a.0.cmp(&b.0));
     all.dedup_by(|a, b| a.0 == b.0);
     let bar = ProgressBar::new(all.len() as u64);
@@ -84,7 +85,8 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     }
     let mut records = Vec::new();
     for (workload, tasks) in workloads.iter().zip(&tasks) {
-        let list = tasks.iter().map(|t| known(&runs, &key(t)).context("a result vanished")).collect::<anyhow::Result<Vec<Record>>>()?;
+        let list =
+            tasks.iter().map(|t| known(&runs, &key(&program, t)).context("a result vanished")).collect::<anyhow::Result<Vec<Record>>>()?;
         records.push((*workload, list));
     }
     let outcome = evaluate(&experiment, &records);
@@ -100,11 +102,21 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     if json { print_json(&outcome) } else { Ok(std::io::stdout().write_all(page.as_bytes())?) }
 }
 
+/// Tells this program from others: a result of another one, with other defaults or models, must not be found.
+fn program() -> anyhow::Result<String> {
+    let path = std::env::current_exe().context("cannot find the program's own file")?;
+    let content = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(hex(&content))
+}
+
+fn hex(content: &[u8]) -> String {
+    Sha256::digest(content).iter().take(12).map(|b| format!("{b:02x}")).collect()
+}
+
 /// Name of the file that holds the result of a run.
-fn key(task: &Task) -> String {
+fn key(program: &str, task: &Task) -> String {
     let text = serde_json::to_string(task).unwrap_or_else(|e| unreachable!("plain values: {e}"));
-    let digest = Sha256::digest(format!("{} {text}", env!("CARGO_PKG_VERSION")));
-    digest.iter().take(12).map(|b| format!("{b:02x}")).collect()
+    hex(format!("{program} {text}").as_bytes())
 }
 
 fn known(runs: &Path, key: &str) -> Option<Record> {

@@ -19,9 +19,10 @@ use std::path::PathBuf;
 
 /// Arguments of `l1forge traffic`.
 #[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("events").required(true).args(["trace", "workload"])))]
 pub struct Args {
     /// Accel-Sim trace: a trace file, a list, or a folder.
-    #[arg(long, value_name = "PATH", conflicts_with = "workload", required_unless_present = "workload")]
+    #[arg(long, value_name = "PATH")]
     trace: Option<PathBuf>,
     /// Built-in workload.
     #[arg(long, value_name = "NAME")]
