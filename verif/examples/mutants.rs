@@ -45,6 +45,7 @@ const STUDIES: &[Study] = &[
             ("bank_arbiter", &["odd", "any"]),
             ("and_reduction", &["odd", "merge"]),
             ("refresh_controller", &["odd", "four"]),
+            ("update_lane", &["odd", "four"]),
             ("update_network", &["odd", "four"]),
             ("probe_order", &["any", "merge", "wide"]),
             ("probe_queue", &["odd", "wide"]),
