@@ -455,8 +455,12 @@ impl C2pCache {
         }
         self.updates.arbitrate(&x.updates, self.refresh.clear(), &mut x.update_grants);
         self.updates.clock(&x.update_grants);
-        for (update, &granted) in x.updates.iter().zip(&x.update_grants.granted) {
-            x.written[update.port / self.sizes.k] |= u8::from(granted) << (update.port % self.sizes.k);
+        let mut granted = x.update_grants.granted.iter();
+        for (written, model) in x.written.iter_mut().zip(&self.lanes) {
+            let pending = model.head().map_or(0, |(_, _, pending)| pending);
+            for (i, granted) in bits(pending.into()).zip(&mut granted) {
+                *written |= u8::from(*granted) << i;
+            }
         }
         x.lookup_grants.reads.iter().for_each(|read| self.matrix.read(*read));
         x.update_grants.writes.iter().for_each(|write| self.matrix.write(*write));
