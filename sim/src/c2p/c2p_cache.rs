@@ -137,14 +137,17 @@ pub struct C2pCache {
     fills: Vec<FillQueue>,
     buffer: StreamBuffer,
     lanes: Vec<UpdateLane>,
+    /// Per lane: the SMs and stream tags (a mask) that are its sources.
+    sources: Vec<(SmSet, u64)>,
     updates: UpdateNetwork,
     refresh: RefreshController,
     statistics: Statistics,
     tap: Option<Tap>,
     scratch: Scratch,
-    /// SMs with a query, those of them whose queries rest, SMs with probes to answer, with fill notices: a cycle looks only where something
-    /// may happen.
+    /// SMs with a query, those of them that take no other, those whose queries rest, SMs with probes to answer, with fill notices: a cycle
+    /// looks only where something may happen.
     querying: SmSet,
+    full: SmSet,
     resting: SmSet,
     probed: SmSet,
     filling: SmSet,
@@ -219,12 +222,19 @@ impl C2pCache {
             fills: vec![FillQueue::new(c); z.n],
             buffer: StreamBuffer::new(c),
             lanes: (0..z.w).map(|lane| UpdateLane::new(c, lane)).collect(),
+            sources: (0..z.w)
+                .map(|lane| {
+                    let tags = (lane..z.st).step_by(z.w).fold(0, |tags, tag| tags | 1 << tag);
+                    ((lane..z.n).step_by(z.w).collect(), tags)
+                })
+                .collect(),
             updates: UpdateNetwork::new(c),
             refresh: RefreshController::new(c),
             statistics: Statistics::new(c),
             tap: None,
             scratch,
             querying: SmSet::EMPTY,
+            full: SmSet::EMPTY,
             resting: SmSet::EMPTY,
             probed: SmSet::EMPTY,
             filling: SmSet::EMPTY,
@@ -280,14 +290,19 @@ impl C2pCache {
         }
         self.lookups.arbitrate(&x.lookups, &mut x.lookup_grants);
 
-        let held = self.refresh.hold().then(|| self.refresh.sm());
+        let (mut fills, tags) = (self.filling, self.buffer.valid());
+        if self.refresh.hold() {
+            fills.remove(self.refresh.sm());
+        }
         let valid = |origin| match origin {
-            Origin::Fill(sm) => self.filling.contains(sm) && held != Some(sm),
-            Origin::Stream(tag) => self.buffer.valid() >> tag & 1 == 1,
+            Origin::Fill(sm) => fills.contains(sm),
+            Origin::Stream(tag) => tags >> tag & 1 == 1,
         };
         let mut updating = 0;
         for (lane, offer) in x.lane_offers.iter_mut().enumerate() {
-            *offer = self.lanes[lane].offer(self.refresh.block(), valid);
+            let (lane_sms, lane_tags) = self.sources[lane];
+            let any = !(lane_sms & fills).is_empty() || lane_tags & tags != 0;
+            *offer = if any { self.lanes[lane].offer(self.refresh.block(), valid) } else { None };
             updating |= u64::from(offer.is_some()) << lane;
         }
         self.pool.arbitrate(encoding, updating, &mut x.engines);
@@ -344,6 +359,9 @@ impl C2pCache {
             let (queue, push) = (&mut self.queues[target], x.pushes[target].take());
             let is = |port| signal::is(inputs, port, target);
             let answer = is(input::ANSWER_VALID).then(|| is(input::ANSWER_HIT));
+            if push.is_none() && answer.is_none() && queue.rests(now) {
+                continue;
+            }
             let i = probe_queue::In { now, push, answer, probe_ready: is(input::PROBE_READY) };
             events.probes += u64::from(i.probe_ready && queue.probe(now).is_some());
             let happened = queue.step(&i);
@@ -358,15 +376,16 @@ impl C2pCache {
         }
 
         let enabled = signal::is(inputs, input::ENABLE, 0) && self.refresh.matrix_ready();
-        for sm in (x.picked | x.called | signal::sms(inputs, input::MISS_VALID)).iter() {
+        let missing = signal::sms(inputs, input::MISS_VALID) & !self.full;
+        for sm in (x.picked | x.called | missing).iter() {
             let store = &mut self.stores[sm];
             let is = |port| signal::is(inputs, port, sm);
-            let miss = is(input::MISS_VALID).then(|| Alloc {
+            let miss = missing.contains(sm).then(|| Alloc {
                 query: enabled && is(input::MISS_SHAREABLE),
                 tag: inputs.get(input::MISS_TAG, sm),
                 id: inputs.get(input::MISS_ID, sm),
             });
-            if let Some(miss) = miss.filter(|_| store.miss_ready()) {
+            if let Some(miss) = miss {
                 events.misses += 1;
                 events.queries += u64::from(miss.query);
             }
@@ -389,6 +408,7 @@ impl C2pCache {
             let slots = sm * z.q..(sm + 1) * z.q;
             store.clock(picks, &i, &x.rows[slots.clone()], &x.events[slots.clone()]);
             self.querying.set(sm, !store.is_idle());
+            self.full.set(sm, !store.miss_ready());
             self.resting.set(sm, store.rests());
             if x.reached.contains(sm) {
                 x.rows[slots.clone()].fill(Rows::default());
@@ -434,8 +454,12 @@ impl C2pCache {
         }
         self.updates.arbitrate(&x.updates, self.refresh.clear(), &mut x.update_grants);
         self.updates.clock(&x.update_grants);
-        for (update, &granted) in x.updates.iter().zip(&x.update_grants.granted) {
-            x.written[update.port / self.sizes.k] |= u8::from(granted) << (update.port % self.sizes.k);
+        let mut granted = x.update_grants.granted.iter();
+        for (written, model) in x.written.iter_mut().zip(&self.lanes) {
+            let pending = model.head().map_or(0, |(_, _, pending)| pending);
+            for (i, granted) in bits(pending.into()).zip(&mut granted) {
+                *written |= u8::from(*granted) << i;
+            }
         }
         x.lookup_grants.reads.iter().for_each(|read| self.matrix.read(*read));
         x.update_grants.writes.iter().for_each(|write| self.matrix.write(*write));
@@ -530,8 +554,8 @@ impl Block for C2pCache {
         signal::set_sms(outputs, output::REFRESH_VALID, self.refresh.requests());
         outputs.words_mut(output::ANSWER_READY).fill(1);
         outputs.words_mut(output::MISS_READY).fill(1);
-        for sm in self.querying.iter() {
-            outputs.set(output::MISS_READY, sm, u64::from(self.stores[sm].miss_ready()));
+        for sm in self.full.iter() {
+            outputs.set(output::MISS_READY, sm, 0);
         }
         outputs.words_mut(output::FILL_READY).fill(1);
         for sm in self.filling.iter() {

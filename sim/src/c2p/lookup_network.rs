@@ -155,6 +155,17 @@ impl LookupNetwork {
         out.last_picks.clear();
         for arbiter in touched.drain(..) {
             let (requests, places) = &mut buckets[arbiter];
+            if let ([request], [place]) = (requests.as_slice(), places.as_slice()) {
+                // Nobody to choose from.
+                let Lookup { sm, i, slot, .. } = lookups[*place];
+                out.granted[*place] = true;
+                out.reads.push(Read { position: arbiter, row: request.payload });
+                out.returning.push(Returned { sm, i, slot, position: arbiter });
+                out.last_picks.push((arbiter, request.index));
+                requests.clear();
+                places.clear();
+                continue;
+            }
             arbiters[arbiter].arbitrate(requests, picks);
             for (number, &pick) in picks.picks.iter().enumerate() {
                 out.reads.push(Read { position: number * z.b + arbiter, row: requests[pick].payload });

@@ -89,6 +89,11 @@ impl ProbeQueue {
         self.waiting.is_empty() && self.outstanding.is_empty()
     }
 
+    /// Without an input, the cycle changes nothing: no probe waits, and none that is outstanding expires.
+    pub fn rests(&self, now: u32) -> bool {
+        self.waiting.is_empty() && !self.outstanding.iter().any(|entry| entry.late(now))
+    }
+
     /// A probe can be pushed.
     pub fn push_ready(&self) -> bool {
         self.waiting.len() < self.depth

@@ -113,13 +113,16 @@ impl QueryStore {
             return picks;
         }
         let (mut encode, mut select, mut offer, mut l2, mut outcome) = (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
-        let mut lookup = [0_u64; MAX_K];
+        let (mut lookup, mut looking) = ([0_u64; MAX_K], 0_u8);
         for (q, slot) in self.slots.iter().enumerate() {
             let bit = 1 << q;
             match slot.state() {
                 State::Free | State::Encoding | State::Hold => {}
                 State::Encode => encode |= bit,
-                State::Lookup => bits(slot.lookups().into()).for_each(|i| lookup[i] |= bit),
+                State::Lookup => {
+                    looking |= slot.lookups();
+                    bits(slot.lookups().into()).for_each(|i| lookup[i] |= bit);
+                }
                 State::Probe if slot.engine().selects() => select |= bit,
                 State::Probe if slot.engine().offers(now) => offer |= bit,
                 State::Probe => {}
@@ -129,8 +132,8 @@ impl QueryStore {
         }
         let pick = |arbiter: &RrArbiter, slots| arbiter.pick_of(slots).map(|q| q as u8);
         picks.encode = pick(&self.encode, encode);
-        for (i, arbiter) in self.lookup.iter().enumerate() {
-            picks.lookup[i] = pick(arbiter, lookup[i]);
+        for i in bits(looking.into()) {
+            picks.lookup[i] = pick(&self.lookup[i], lookup[i]);
         }
         picks.select = pick(&self.select, select);
         picks.offer = pick(&self.offer, offer);
@@ -184,8 +187,9 @@ impl QueryStore {
         }
         let clock = |arbiter: &mut RrArbiter, pick: Pick, ready| arbiter.clock(pick.map(usize::from), ready);
         clock(&mut self.encode, picks.encode, i.encode_ready);
-        for (port, arbiter) in self.lookup.iter_mut().enumerate() {
-            clock(arbiter, picks.lookup[port], i.lookup_ready >> port & 1 == 1);
+        // An arbiter of kind ready stays as it is when its pick is not taken.
+        for port in bits(i.lookup_ready.into()) {
+            clock(&mut self.lookup[port], picks.lookup[port], true);
         }
         clock(&mut self.select, picks.select, true);
         clock(&mut self.offer, picks.offer, i.offer_ready);

@@ -47,12 +47,15 @@ impl RrArbiter {
 
     /// The same among up to 64 requesters, given as a mask.
     pub fn pick_of(&self, requesters: u64) -> Option<usize> {
+        if requesters == 0 {
+            return None;
+        }
         if self.waiting && requesters >> self.last & 1 == 1 {
             return Some(self.last);
         }
         let after = requesters & (u64::MAX << self.last << 1);
         let first = if after == 0 { requesters } else { after };
-        (first != 0).then(|| first.trailing_zeros() as usize)
+        Some(first.trailing_zeros() as usize)
     }
 
     /// End of a cycle in which `pick` was the pick; `ready`: it was taken, if there was one.

@@ -79,16 +79,14 @@ impl SmSet {
 
     /// The SMs in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
-        let (mut words, mut at) = (self.0, 0);
+        let (mut word, mut at) = (self.0[0], 0);
         std::iter::from_fn(move || {
-            while words[at] == 0 {
-                if at == WORDS - 1 {
-                    return None;
-                }
+            while word == 0 {
                 at += 1;
+                word = *self.0.get(at)?;
             }
-            let bit = words[at].trailing_zeros() as usize;
-            words[at] &= words[at] - 1;
+            let bit = word.trailing_zeros() as usize;
+            word &= word - 1;
             Some(64 * at + bit)
         })
     }

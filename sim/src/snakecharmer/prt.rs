@@ -161,13 +161,13 @@ impl Prt {
     }
 
     fn find(&self, line: u64) -> Option<usize> {
-        self.entries.iter().position(|e| e.held() && e.line == line)
+        self.entries.iter().position(|e| e.line == line && e.held())
     }
 
     /// The first entry strictly after `from`, cyclically, that is so.
     fn after(&self, from: usize, so: impl Fn(usize, &Entry) -> bool) -> Option<usize> {
-        let n = self.entries.len();
-        (1..=n).map(|k| (from + k) % n).find(|&e| so(e, &self.entries[e]))
+        let mut order = (from + 1..self.entries.len()).chain(0..=from);
+        order.find(|&e| so(e, &self.entries[e]))
     }
 
     fn register(&self, base: u64, entry: usize) -> u64 {

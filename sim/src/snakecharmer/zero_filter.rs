@@ -16,11 +16,13 @@ struct Entry {
 pub struct ZeroFilter {
     entries: Vec<Entry>,
     last: u64,
+    /// Patterns that are suppressed: only their timers run, those of the others stay 0.
+    full: usize,
 }
 
 impl ZeroFilter {
     pub fn new(c: &Config) -> Self {
-        Self { entries: vec![Entry::default(); c.sc_patterns as usize], last: u64::from(c.sc_zero_timer) - 1 }
+        Self { entries: vec![Entry::default(); c.sc_patterns as usize], last: u64::from(c.sc_zero_timer) - 1, full: 0 }
     }
 
     /// The pattern is suppressed.
@@ -30,6 +32,9 @@ impl ZeroFilter {
 
     /// So many cycles without fill and clear.
     pub fn rest(&mut self, cycles: u64) {
+        if self.full == 0 {
+            return;
+        }
         for e in &mut self.entries {
             let left = self.last.saturating_sub(e.timer) + 1;
             match e.counter {
@@ -38,24 +43,33 @@ impl ZeroFilter {
                 _ => e.timer = 0,
             }
         }
+        self.full = self.entries.iter().filter(|e| e.counter == 3).count();
     }
 
     /// End of the cycle: pattern of a fill and whether it is all zero, pattern that is cleared.
     pub fn clock(&mut self, fill: Option<(u64, bool)>, clear: Option<u64>) {
-        for (p, e) in self.entries.iter_mut().enumerate() {
-            let full = e.counter == 3;
-            if !full && e.timer == 0 && fill.is_none_or(|f| f.0 != p as u64) && clear != Some(p as u64) {
-                continue;
-            }
-            if clear == Some(p as u64) || full && e.timer == self.last {
-                *e = Entry::default();
-                continue;
-            }
-            if let Some((_, zero)) = fill.filter(|f| f.0 == p as u64) {
+        if self.full > 0 {
+            (0..self.entries.len() as u64).for_each(|pattern| self.clock_entry(pattern, fill, clear));
+            return;
+        }
+        let filled = fill.map(|f| f.0);
+        for pattern in filled.into_iter().chain(clear.filter(|_| clear != filled)) {
+            self.clock_entry(pattern, fill, clear);
+        }
+    }
+
+    fn clock_entry(&mut self, pattern: u64, fill: Option<(u64, bool)>, clear: Option<u64>) {
+        let e = &mut self.entries[pattern as usize];
+        let full = e.counter == 3;
+        if clear == Some(pattern) || full && e.timer == self.last {
+            *e = Entry::default();
+        } else {
+            if let Some((_, zero)) = fill.filter(|f| f.0 == pattern) {
                 e.counter = if zero { (e.counter + 1).min(3) } else { e.counter.saturating_sub(1) };
             }
             e.timer = if full && e.counter == 3 { e.timer + 1 } else { 0 };
         }
+        self.full = self.full + usize::from(e.counter == 3) - usize::from(full);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Cycles ahead that have a bucket of their own; what comes later is kept in a map.
-const WINDOW: usize = 1024;
+const WINDOW: usize = 256;
 
 /// Events by cycle; those of one cycle keep the order in which they were added.
 #[derive(Debug, Clone)]

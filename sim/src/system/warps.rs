@@ -55,8 +55,9 @@ struct Sm {
     /// By cycle, then by warp.
     ready: BinaryHeap<Reverse<(u64, u32)>>,
     pipe: Option<Pipe>,
-    /// When the issue slots are free, in 1/`issue_width` cycles.
+    /// When the issue slots are free, in 1/`issue_width` cycles, and the first cycle in which they are.
     issue_at: u64,
+    issue_cycle: u64,
     /// Loads that end in a known cycle: hits in the L1, in registers.
     hits: [VecDeque<(u64, u32)>; 2],
     /// Slots without an access, and the thread blocks begun when they were looked at last.
@@ -101,7 +102,7 @@ impl Warps {
         let Some(kernel) = self.dealer.next_kernel()? else { return Ok(None) };
         let slots = self.dealer.slots();
         for sm in &mut self.sms {
-            *sm = Sm { empty: (0..slots).collect(), took: true, issue_at: now * u64::from(self.p.issue_width), ..Sm::default() };
+            *sm = Sm { empty: (0..slots).collect(), took: true, issue_at: now * u64::from(self.p.issue_width), issue_cycle: now, ..Sm::default() };
             sm.warps.resize_with(slots as usize, Warp::default);
         }
         self.wakes = Wakes::new(self.sms.len(), now);
@@ -150,14 +151,13 @@ impl Warps {
     }
 
     fn next_of(&self, now: u64, sm: usize) -> Option<u64> {
-        let width = u64::from(self.p.issue_width);
         let s = &self.sms[sm];
         let mut wake = u64::MAX;
         if s.pipe.is_some() || (s.took && !s.empty.is_empty()) {
             return Some(now + 1);
         }
         if let Some(Reverse((cycle, _))) = s.ready.peek() {
-            wake = wake.min((*cycle).max(s.issue_at.div_ceil(width)));
+            wake = wake.min((*cycle).max(s.issue_cycle));
         }
         for (cycle, _) in s.hits.iter().filter_map(|h| h.front()) {
             wake = wake.min(*cycle);
@@ -229,13 +229,14 @@ impl Warps {
     fn issue(&mut self, now: u64, sm: usize) {
         let width = u64::from(self.p.issue_width);
         let s = &mut self.sms[sm];
-        if s.issue_at > now * width || s.ready.peek().is_none_or(|Reverse((cycle, _))| *cycle > now) {
+        if s.issue_cycle > now || s.ready.peek().is_none_or(|Reverse((cycle, _))| *cycle > now) {
             return;
         }
         let Some(Reverse((_, slot))) = s.ready.pop() else { return };
         let warp = &mut s.warps[slot as usize];
         let Some(access) = warp.next.take() else { return };
         s.issue_at = s.issue_at.max(now * width) + 1 + u64::from(access.instructions_before);
+        s.issue_cycle = s.issue_at.div_ceil(width);
         let mut place = 0;
         if access.kind != AccessKind::Store && !access.lines.is_empty() {
             place = warp.lines.iter().position(|l| *l == 0).unwrap_or_else(|| unreachable!("a ready warp has a free place"));

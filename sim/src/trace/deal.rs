@@ -335,13 +335,14 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
         }
         let mut warps = 0;
         loop {
-            match self.events.next().transpose()? {
-                None | Some(Event::KernelEnd) => {
+            match self.events.next() {
+                Some(Err(error)) => return Err(error),
+                None | Some(Ok(Event::KernelEnd)) => {
                     self.open = false;
                     return Ok(None);
                 }
-                Some(Event::BlockBegin { .. } | Event::Memcpy { .. } | Event::KernelBegin(_)) => {}
-                Some(Event::Access(access)) => {
+                Some(Ok(Event::BlockBegin { .. } | Event::Memcpy { .. } | Event::KernelBegin(_))) => {}
+                Some(Ok(Event::Access(access))) => {
                     let warp = access.warp as usize;
                     warps = warps.max(warp + 1);
                     if reading.len() < warps {
@@ -356,7 +357,7 @@ impl<I: Iterator<Item = Result<Event, TraceError>>> Dealer<I> {
                         *skipped = skipped.saturating_add(more);
                     }
                 }
-                Some(Event::BlockEnd { instructions, .. }) => {
+                Some(Ok(Event::BlockEnd { instructions, .. })) => {
                     self.instructions += instructions;
                     let index = self.next_block;
                     self.next_block += 1;

@@ -285,6 +285,11 @@ impl Iterator for WorkloadEvents {
     type Item = Result<Event, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Place::Access { rest, .. } = &mut self.place
+            && let Some(access) = rest.next()
+        {
+            return Some(Ok(Event::Access(access)));
+        }
         let (event, place) = match std::mem::replace(&mut self.place, Place::KernelBegin) {
             Place::KernelBegin => {
                 let shape = self.kernels.next()?;
@@ -312,10 +317,9 @@ impl Iterator for WorkloadEvents {
                 let rest = accesses.into_iter();
                 (Event::BlockBegin { index, coordinates }, Place::Access { shape, index, rest, warps, instructions })
             }
-            Place::Access { shape, index, mut rest, warps, instructions } => match rest.next() {
-                Some(access) => (Event::Access(access), Place::Access { shape, index, rest, warps, instructions }),
-                None => (Event::BlockEnd { warps, instructions }, Place::BlockBegin { shape, index: index + 1 }),
-            },
+            Place::Access { shape, index, warps, instructions, .. } => {
+                (Event::BlockEnd { warps, instructions }, Place::BlockBegin { shape, index: index + 1 })
+            }
         };
         self.place = place;
         Some(Ok(event))

@@ -43,6 +43,8 @@ pub struct C2p {
     waiting: SmSet,
     /// SMs whose tags are asked for.
     streaming: SmSet,
+    /// SMs whose oldest miss is on its port.
+    shown: SmSet,
     /// Lines the block was told of.
     notices: u64,
 }
@@ -70,6 +72,7 @@ impl C2p {
             noticing: SmSet::EMPTY,
             waiting: SmSet::EMPTY,
             streaming: SmSet::EMPTY,
+            shown: SmSet::EMPTY,
             notices: 0,
             block,
             inputs,
@@ -86,11 +89,15 @@ impl C2p {
             i.words_mut(port).fill(0);
         }
         for sm in l1s.missing().iter() {
-            let Some(miss) = l1s.peek_miss(sm) else { continue };
             i.set(input::MISS_VALID, sm, 1);
+            if self.shown.contains(sm) {
+                continue;
+            }
+            let Some(miss) = l1s.peek_miss(sm) else { continue };
             i.set(input::MISS_TAG, sm, miss.line);
             i.set(input::MISS_ID, sm, miss.id.into());
             i.set(input::MISS_SHAREABLE, sm, u64::from(miss.shareable));
+            self.shown.insert(sm);
         }
         for sm in self.probing.iter() {
             if let Some((_, tag)) = self.sides[sm].probes.front().filter(|p| p.0 <= now) {
@@ -121,62 +128,59 @@ impl C2p {
         }
     }
 
-    /// SMs at whose channels something happens.
-    fn active(&self) -> SmSet {
-        let mut active = self.probing | self.noticing | self.waiting;
-        for port in [output::OUTCOME_VALID, output::PROBE_VALID, output::L2_VALID, output::REFRESH_VALID] {
-            active |= signal::sms(&self.outputs, port);
-        }
-        active | signal::sms(&self.inputs, input::MISS_VALID)
-    }
-
     fn observe(&mut self, now: u64, l1s: &mut L1s) {
         let (i, o) = (&self.inputs, &self.outputs);
-        let both = |valid: bool, ready: bool| valid && ready;
-        for sm in self.active().iter() {
-            let (input, output) = (|port: usize| i.get(port, sm) != 0, |port: usize| o.get(port, sm) != 0);
+        let [answered, probe_ready, l2_ready, refresh_ready] =
+            [input::ANSWER_VALID, input::PROBE_READY, input::L2_READY, input::REFRESH_READY].map(|port| signal::sms(i, port));
+        let [outcome, probe, l2, refresh] = [output::OUTCOME_VALID, output::PROBE_VALID, output::L2_VALID, output::REFRESH_VALID]
+            .map(|port| signal::sms(o, port));
+        let missed = l1s.missing() & signal::sms(o, output::MISS_READY);
+        let noticed = self.noticing & signal::sms(o, output::FILL_READY);
+        let (probed, asked, refreshed, held_up) = (probe & probe_ready, l2 & l2_ready, refresh & refresh_ready, probe & !probe_ready);
+        for sm in (self.waiting & !held_up).iter() {
+            self.sides[sm].waits = 0;
+        }
+        self.waiting = held_up;
+        for sm in (answered | probe | noticed | missed | asked | outcome | refreshed).iter() {
             let side = &mut self.sides[sm];
-            if input(input::ANSWER_VALID) {
+            if answered.contains(sm) {
                 side.probes.pop_front();
                 if side.probes.is_empty() {
                     self.probing.remove(sm);
                 }
             }
-            if both(output(output::PROBE_VALID), input(input::PROBE_READY)) {
+            if probed.contains(sm) {
                 let tag = o.get(output::PROBE_TAG, sm);
                 side.probes.push_back((now + self.tag_latency, tag));
                 self.probing.insert(sm);
                 l1s.use_port(sm);
                 l1s.count_probes(o.get(output::PROBE_REQUESTER, sm) as usize, tag, 1);
             }
-            let held_up = output(output::PROBE_VALID) && !input(input::PROBE_READY);
-            side.waits = if held_up { side.waits.saturating_add(1) } else { 0 };
-            if held_up {
-                self.waiting.insert(sm);
-            } else {
-                self.waiting.remove(sm);
+            if held_up.contains(sm) {
+                side.waits = side.waits.saturating_add(1);
             }
-            if both(output(output::FILL_READY), input(input::FILL_VALID)) {
+            if noticed.contains(sm) {
                 side.notices.pop_front();
                 if side.notices.is_empty() {
                     self.noticing.remove(sm);
                 }
             }
-            if both(output(output::MISS_READY), input(input::MISS_VALID))
+            if missed.contains(sm)
                 && let Some(miss) = l1s.take_miss(sm)
             {
+                self.shown.remove(sm);
                 l1s.hold(&miss);
                 side.taken[miss.id as usize] = Some(miss);
             }
-            if both(output(output::L2_VALID), input(input::L2_READY))
+            if asked.contains(sm)
                 && let Some(miss) = side.taken[o.get(output::L2_ID, sm) as usize]
             {
                 l1s.to_l2(&miss);
             }
-            if output(output::OUTCOME_VALID)
+            if outcome.contains(sm)
                 && let Some(miss) = side.taken[o.get(output::OUTCOME_ID, sm) as usize].take()
             {
-                let remote = output(output::OUTCOME_REMOTE);
+                let remote = o.get(output::OUTCOME_REMOTE, sm) != 0;
                 let reason = Reason::from_number(o.get(output::OUTCOME_REASON, sm));
                 let pruned = !remote && matches!(reason, Some(Reason::NoCandidate | Reason::Disabled));
                 l1s.judge(&miss, if pruned { Verdict::Pruned } else { Verdict::Retained });
@@ -185,7 +189,7 @@ impl C2p {
                 }
                 l1s.release(sm, miss.id);
             }
-            if both(output(output::REFRESH_VALID), input(input::REFRESH_READY)) {
+            if refreshed.contains(sm) {
                 self.streaming.insert(sm);
                 self.streams.push_back((sm, l1s.valid_tags(sm).collect()));
             }
