@@ -454,12 +454,12 @@ impl C2pCache {
         }
         self.updates.arbitrate(&x.updates, self.refresh.clear(), &mut x.update_grants);
         self.updates.clock(&x.update_grants);
-        let mut granted = x.update_grants.granted.iter();
-        for (written, model) in x.written.iter_mut().zip(&self.lanes) {
-            let pending = model.head().map_or(0, |(_, _, pending)| pending);
-            for (i, granted) in bits(pending.into()).zip(&mut granted) {
-                *written |= u8::from(*granted) << i;
+        let (k, mut lane) = (self.sizes.k, 0);
+        for (update, &granted) in x.updates.iter().zip(&x.update_grants.granted) {
+            while update.port >= (lane + 1) * k {
+                lane += 1; // ports ascend
             }
+            x.written[lane] |= u8::from(granted) << (update.port - lane * k);
         }
         x.lookup_grants.reads.iter().for_each(|read| self.matrix.read(*read));
         x.update_grants.writes.iter().for_each(|write| self.matrix.write(*write));
