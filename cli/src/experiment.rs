@@ -4,6 +4,7 @@ use crate::common::print_json;
 use crate::failure::CheckFailed;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
+use l1forge_config::{Settings, preset_values};
 use l1forge_sim::system::SystemError;
 use l1forge_sim::system::experiment::{ExperimentError, Record, Task, by_name, evaluate, names};
 use l1forge_sim::workload::Workload;
@@ -23,6 +24,12 @@ pub struct Args {
     /// Workload; may be repeated. Default: all but the stress test.
     #[arg(long, value_name = "NAME")]
     workload: Vec<String>,
+    /// Preset for all runs, the ones compared with too.
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+    /// Set one key, or system.KEY, for all runs; may be repeated. The study's own keys go last.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
     /// SMs.
     #[arg(long, value_name = "N", default_value_t = 64)]
     sms: u32,
@@ -55,8 +62,10 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     if args.threads > 256 {
         bail!("--threads {}: legal: 0 to 256", args.threads);
     }
-    let tasks: Vec<Vec<Task>> = workloads.iter().map(|w| experiment.tasks(*w, args.sms, args.seed, args.scale)).collect();
-    for task in tasks.iter().flatten() {
+    let common = common_settings(args)?;
+    let mut tasks: Vec<Vec<Task>> = workloads.iter().map(|w| experiment.tasks(*w, args.sms, args.seed, args.scale)).collect();
+    for task in tasks.iter_mut().flatten() {
+        task.settings.splice(0..0, common.iter().cloned());
         task.resolve()?; // bad input shows before anything is run
     }
     let runs = args.out.join("runs");
@@ -100,6 +109,20 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     }
     file("md", &page)?;
     if json { print_json(&outcome) } else { Ok(std::io::stdout().write_all(page.as_bytes())?) }
+}
+
+/// Settings of all runs: the preset, then `--set`.
+fn common_settings(args: &Args) -> anyhow::Result<Vec<String>> {
+    let mut common = Vec::new();
+    if let Some(preset) = &args.preset {
+        Settings::preset(preset)?; // an unknown name is refused with the legal ones
+        common.extend(preset_values(preset).into_iter().flatten().map(|(key, value)| format!("{key}={value}")));
+    }
+    common.extend(args.set.iter().cloned());
+    if let Some(sms) = common.iter().find(|s| s.split('=').next().is_some_and(|key| key.trim() == "sms")) {
+        bail!("--set {sms}: legal: --sms N");
+    }
+    Ok(common)
 }
 
 /// Tells this program from others: a result of another one, with other defaults or models, must not be found.

@@ -72,6 +72,10 @@ fn bad_input_of_experiment() {
         (&["copies", "--sms", "1"], &["sms", "1", "2..=256"]),
         (&["copies", "--scale", "0"], &["scale", "0"]),
         (&["copies", "--threads", "257"], &["--threads 257", "256"]),
+        (&["copies", "--preset", "rich"], &["rich", "lean"]),
+        (&["copies", "--set", "bank=4"], &["bank", "banks"]),
+        (&["copies", "--set", "sms=8"], &["sms=8", "--sms"]),
+        (&["copies", "--set", "system.mshrs=0"], &["system.mshrs", "0"]),
     ];
     for (args, words) in cases {
         refused(&[&["experiment", "--out", text(&out)], *args].concat(), words);
@@ -97,6 +101,25 @@ fn studies_are_the_same_on_any_number_of_threads_and_go_on_from_what_is_there() 
     for name in ["copies.csv", "copies.json", "copies.svg"] {
         assert_eq!(std::fs::read(one.join(name)).unwrap(), std::fs::read(five.join(name)).unwrap(), "{name}");
     }
+    // A setting of all runs changes them.
+    let set = l1forge(&["experiment", "queries", "--sms", "4", "--scale", "0.02", "--workload", "bfs", "--out", text(&folder.join("set"))]);
+    let lean = l1forge(&[
+        "experiment",
+        "queries",
+        "--sms",
+        "4",
+        "--scale",
+        "0.02",
+        "--workload",
+        "bfs",
+        "--preset",
+        "lean",
+        "--out",
+        text(&folder.join("set")),
+    ]);
+    let table = |o: &Output| String::from_utf8_lossy(&o.stdout).lines().filter(|l| l.starts_with("| 1 |")).collect::<String>();
+    assert!(set.status.success() && lean.status.success() && table(&set).len() > 20);
+    assert_ne!(table(&set), table(&lean), "the preset has no effect");
     // One result is lost, one is cut off, one is another's: it must not be found under its own name only.
     let mut runs: Vec<PathBuf> = std::fs::read_dir(one.join("runs")).unwrap().map(|e| e.unwrap().path()).collect();
     runs.sort();
