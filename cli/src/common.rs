@@ -27,12 +27,9 @@ impl ConfigArgs {
     /// What was asked for, and the parameters of the memory path: those of the table `[system]` of the file, then `--set system.KEY=VALUE`.
     /// Nothing is judged in relation to the configuration yet.
     pub fn settings_with_system(&self) -> anyhow::Result<(Settings, SystemParameters)> {
-        let mut parameters = SystemParameters::default();
         let (system, rest): (Vec<_>, Vec<_>) = self.set.iter().partition(|a| a.starts_with("system."));
         let settings = self.settings_of(&rest)?;
-        for (key, value, place) in settings.system() {
-            parameters.set(key, &value).with_context(|| place.to_string())?;
-        }
+        let mut parameters = system_table(&settings)?;
         for assignment in system.iter().filter_map(|a| a.strip_prefix("system.")) {
             let (key, value) = assignment.split_once('=').unwrap_or((assignment, ""));
             parameters.set(key.trim(), value.trim())?;
@@ -57,6 +54,7 @@ impl ConfigArgs {
         }
         if let Some(path) = &self.config {
             settings.add_file(path)?;
+            system_table(&settings)?; // read by few commands, but a wrong key shows in all
         }
         for assignment in assignments {
             settings.set(assignment.as_ref())?;
@@ -66,6 +64,15 @@ impl ConfigArgs {
         }
         Ok(settings)
     }
+}
+
+/// The parameters of the memory path with what the tables `[system]` say.
+fn system_table(settings: &Settings) -> anyhow::Result<SystemParameters> {
+    let mut parameters = SystemParameters::default();
+    for (key, value, place) in settings.system() {
+        parameters.set(key, &value).with_context(|| place.to_string())?;
+    }
+    Ok(parameters)
 }
 
 /// Prints one JSON document.
