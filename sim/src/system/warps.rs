@@ -102,7 +102,13 @@ impl Warps {
         let Some(kernel) = self.dealer.next_kernel()? else { return Ok(None) };
         let slots = self.dealer.slots();
         for sm in &mut self.sms {
-            *sm = Sm { empty: (0..slots).collect(), took: true, issue_at: now * u64::from(self.p.issue_width), issue_cycle: now, ..Sm::default() };
+            *sm = Sm {
+                empty: (0..slots).collect(),
+                took: true,
+                issue_at: now * u64::from(self.p.issue_width),
+                issue_cycle: now,
+                ..Sm::default()
+            };
             sm.warps.resize_with(slots as usize, Warp::default);
         }
         self.wakes = Wakes::new(self.sms.len(), now);

@@ -132,8 +132,8 @@ impl C2p {
         let (i, o) = (&self.inputs, &self.outputs);
         let [answered, probe_ready, l2_ready, refresh_ready] =
             [input::ANSWER_VALID, input::PROBE_READY, input::L2_READY, input::REFRESH_READY].map(|port| signal::sms(i, port));
-        let [outcome, probe, l2, refresh] = [output::OUTCOME_VALID, output::PROBE_VALID, output::L2_VALID, output::REFRESH_VALID]
-            .map(|port| signal::sms(o, port));
+        let [outcome, probe, l2, refresh] =
+            [output::OUTCOME_VALID, output::PROBE_VALID, output::L2_VALID, output::REFRESH_VALID].map(|port| signal::sms(o, port));
         let missed = l1s.missing() & signal::sms(o, output::MISS_READY);
         let noticed = self.noticing & signal::sms(o, output::FILL_READY);
         let (probed, asked, refreshed, held_up) = (probe & probe_ready, l2 & l2_ready, refresh & refresh_ready, probe & !probe_ready);
