@@ -94,6 +94,8 @@ fn parameters() -> impl Strategy<Value = L1Parameters> {
         (1usize..=5, 1usize..=6).prop_map(|(sets, ways)| (sets * ways, ways)),
         (1usize..=12).prop_map(|lines| (lines, lines)),
         (1usize..=12).prop_map(|lines| (lines, 1)),
+        // More ways than are compared one after the other.
+        (1usize..=2, 17usize..=20).prop_map(|(sets, ways)| (sets * ways, ways)),
     ];
     let sectors = prop::sample::select(vec![1u32, 2, 4, 32]);
     let index = prop::sample::select(vec![IndexHash::Modulo, IndexHash::Mixed]);

@@ -105,7 +105,7 @@ mod tests {
                 let due: SmSet = (0..n).filter(|sm| list[*sm] == now).collect();
                 prop_assert_eq!(wakes.due(now), due);
                 let set = |sm: usize, delay: u64, wakes: &mut Wakes, list: &mut Vec<u64>| {
-                    let cycle = Some(now + delay).filter(|_| delay % 8 != 0);
+                    let cycle = Some(now + delay).filter(|_| !delay.is_multiple_of(8));
                     wakes.set(sm, cycle);
                     list[sm] = cycle.unwrap_or(NEVER);
                 };
