@@ -4,6 +4,7 @@ use super::bits::Bits;
 use super::expr::{Expr, Kind, NaryOp, index_width, value_width};
 use super::module::ModuleBuilder;
 use super::operand::Operand;
+use super::reg::Reg;
 
 impl Expr {
     /// AND of all bits.
@@ -179,10 +180,30 @@ impl ModuleBuilder {
         assert!(bus.width().is_multiple_of(width), "elements of {width} bits for a bus of {} bits", bus.width());
         let count = bus.width() / width;
         if count == 1 {
-            return bus.clone();
+            // Mentions the index, which is used as far as the checks are concerned.
+            return self.wire(name, bus.elem(select, width));
         }
         let chosen = self.net(name, width);
         self.comb(|b| b.case(select, |c| (0..count).for_each(|i| _ = c.arm(i.into(), |b| b.set(&chosen, bus.elem(i, width))))));
         chosen
+    }
+
+    /// Writes rows of `width` bits of a table: per pair of row enables (bit e for row e) and value; where several enable a row the last one wins.
+    /// Nothing else may update the register. Printed as a loop over the rows: of an assignment to a part at a variable place
+    /// ([`Reg::at`]) synthesis makes shifters as wide as the whole table.
+    #[track_caller]
+    pub fn write_rows<const N: usize>(&mut self, table: &Reg, width: u32, writes: [(&Expr, &Expr); N]) {
+        let rows = table.width() / width;
+        for (enables, value) in writes {
+            assert!(enables.width() == rows, "{} enables for a table of {rows} rows", enables.width());
+            assert!(value.width() == width, "a value of {} bits for rows of {width} bits", value.width());
+        }
+        self.seq(|b| {
+            b.for_loop("e", rows, |b, e| {
+                for (enables, value) in writes {
+                    b.if_(enables.bit(e), |b| b.set(table.elem(e, width), value));
+                }
+            });
+        });
     }
 }

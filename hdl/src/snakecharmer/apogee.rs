@@ -1,7 +1,7 @@
 //! `apogee`: the APOGEE front end.
 
 use super::context::{Built, Context, ring, search, unique};
-use super::training::{negate, sample, train};
+use super::training::{negate, restart_or_train, sample, train};
 
 pub(super) fn module(c: &Context) -> Built {
     let n = c.config.sc_patterns;
@@ -42,25 +42,35 @@ pub(super) fn module(c: &Context) -> Built {
     let p = m.wire("pattern", hit.mux(matches.onehot_to_bin(), &next));
     m.assign(&pattern_o, &p);
     m.assign(&replaced_o, &miss);
-    m.assign(&read_pc_o, pcs.elem(&read, c.pc));
-    m.assign(&read_intra_stride_o, tia_stride.elem(&read, c.sb));
-    m.assign(&read_intra_confidence_o, tia_confidence.elem(&read, 2));
-    m.assign(&read_warp_stride_o, foa_stride.elem(&read, c.sb));
-    m.assign(&read_warp_confidence_o, foa_confidence.elem(&read, 2));
+    for (port, entries, width) in [
+        (&read_pc_o, &pcs, c.pc),
+        (&read_intra_stride_o, &tia_stride, c.sb),
+        (&read_intra_confidence_o, &tia_confidence, 2),
+        (&read_warp_stride_o, &foa_stride, c.sb),
+        (&read_warp_confidence_o, &foa_confidence, 2),
+    ] {
+        let name = format!("row_{}", entries.to_string().trim_end_matches("_q"));
+        let row = m.case_mux(&name, &read, entries, width);
+        m.assign(port, row);
+    }
 
     m.section("Training");
-    let before = m.wire("previous_warp", warps.elem(&p, c.w));
-    let moved = m.wire("moved", &line - lines.elem(&p, c.a)).doc("lines from the load before");
+    let before = m.case_mux("previous_warp", &p, &warps, c.w);
+    let its_line = m.case_mux("its_line", &p, &lines, c.a);
+    let moved = m.wire("moved", &line - its_line).doc("lines from the load before");
     let (this, that) = (warp.zext(c.w + 1), before.zext(c.w + 1));
     let up = m.wire("up", this.eq(&that + 1u32)).doc("the next warp");
     let down = m.wire("down", that.eq(&this + 1u32)).doc("the warp before");
     let s = sample(c, &m.wire("offset", up.mux(&moved, negate(&moved))));
-    let (stride, confidence) = train(&foa_stride.elem(&p, c.sb), &foa_confidence.elem(&p, 2), &s);
+    let stride = m.case_mux("foa_stride", &p, &foa_stride, c.sb);
+    let confidence = m.case_mux("foa_confidence", &p, &foa_confidence, 2);
+    let (stride, confidence) = train(&stride, &confidence, &s);
     let trains_foa = m.wire("trains_foa", &known & (up | down));
-    let stride = m.wire("foa_stride_d", stride);
-    let confidence = m.wire("foa_confidence_d", confidence);
+    let here = m.wire("here", p.bin_to_onehot(n));
+    let missed = m.wire("missed", &here & miss.replicate(n)).doc("entry that the load takes");
+    restart_or_train(&mut m, "foa", &here, (&miss, &trains_foa), [(&foa_stride, stride), (&foa_confidence, confidence)]);
 
-    let shared = m.wire("shared", tia_confidence.elem(&p, 2));
+    let shared = m.case_mux("shared", &p, &tia_confidence, 2);
     let still = m.wire("still", moved.is_zero());
     let s = sample(c, &moved);
     let moves = m.wire("moves", &known & !&still & shared.bit(1) & s.fits).doc("the shared address has moved");
@@ -68,20 +78,17 @@ pub(super) fn module(c: &Context) -> Built {
     let less = shared.is_zero().mux(0u32, &shared - 1u32);
     let trains_tia = m.wire("trains_tia", &known & before.ne(&warp));
 
-    for (entries, width, changes, value) in [
-        (&foa_stride, c.sb, &trains_foa, stride),
-        (&foa_confidence, 2, &trains_foa, confidence),
-        (&tia_stride, c.sb, &moves, s.stride),
-        (&tia_confidence, 2, &trains_tia, still.mux(more, less)),
-    ] {
-        entries.at(&p, width).next_when(&miss, 0u32);
-        entries.at(&p, width).next_when(changes, value);
-    }
-    let here = m.wire("here", p.bin_to_onehot(n));
-    used.next_when(&miss, &used | here);
-    pcs.at(&p, c.pc).next_when(&miss, &pc);
-    warps.at(&p, c.w).next_when(&valid, &warp);
-    lines.at(&p, c.a).next_when(&valid, &line);
+    let rows = m.wire("tia_rows", &here & (&miss | &moves).replicate(n));
+    let value = m.wire("tia_stride_d", moves.replicate(c.sb) & s.stride);
+    m.write_rows(&tia_stride, c.sb, [(&rows, &value)]);
+    let rows = m.wire("shared_rows", &here & (&miss | &trains_tia).replicate(n));
+    let value = m.wire("tia_confidence_d", trains_tia.replicate(2) & still.mux(more, less));
+    m.write_rows(&tia_confidence, 2, [(&rows, &value)]);
+    used.next(&used | &missed);
+    m.write_rows(&pcs, c.pc, [(&missed, &pc)]);
+    let loads = m.wire("loads", here & valid.replicate(n));
+    m.write_rows(&warps, c.w, [(&loads, &warp)]);
+    m.write_rows(&lines, c.a, [(&loads, &line)]);
 
     unique(&mut m, "one_pattern_A", &used, &pcs, "a load PC has one pattern");
     m.finish()

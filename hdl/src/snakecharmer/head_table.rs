@@ -22,17 +22,19 @@ pub(super) fn module(c: &Context) -> Built {
     let known = m.reg("known_q", n).doc("the warp has loaded");
     let patterns = m.reg("patterns_q", n * c.p).doc("pattern of its last load");
     let lines = m.reg("lines_q", n * c.a).doc("line of its last load");
-    let before = m.wire("loaded", known.elem(&warp, 1));
+    let before = m.case_mux("loaded", &warp, &known, 1);
     m.assign(&valid_o, &before);
-    m.assign(&pattern_o, before.replicate(c.p) & patterns.elem(&warp, c.p));
-    m.assign(&line_o, before.replicate(c.a) & lines.elem(&warp, c.a));
+    let its_pattern = m.case_mux("its_pattern", &warp, &patterns, c.p);
+    let its_line = m.case_mux("its_line", &warp, &lines, c.a);
+    m.assign(&pattern_o, before.replicate(c.p) & its_pattern);
+    m.assign(&line_o, before.replicate(c.a) & its_line);
 
     m.comment("The pattern has a new owner: no warp has loaded with it.");
     let stale = search(&mut m, "stale", &known, &patterns, &pattern);
     let kept = m.wire("kept", replaced.mux(&known & !stale, &known));
-    let loads = m.wire("loads", warp.bin_to_onehot(n));
-    known.next_when(&valid, kept | loads);
-    patterns.at(&warp, c.p).next_when(&valid, &pattern);
-    lines.at(&warp, c.a).next_when(&valid, &line);
+    let loads = m.wire("loads", warp.bin_to_onehot(n) & valid.replicate(n));
+    known.next_when(&valid, kept | &loads);
+    m.write_rows(&patterns, c.p, [(&loads, &pattern)]);
+    m.write_rows(&lines, c.a, [(&loads, &line)]);
     m.finish()
 }

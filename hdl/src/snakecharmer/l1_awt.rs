@@ -2,7 +2,7 @@
 
 use super::context::{Built, Context, min};
 use super::window::{count_width, moved, window};
-use crate::rtl::{Expr, ModuleBuilder, value_width};
+use crate::rtl::{Expr, ModuleBuilder, Reg, value_width};
 
 /// The pc as the XOR of its pieces of LI bits.
 fn fold(c: &Context, pc: &Expr) -> Expr {
@@ -89,10 +89,11 @@ pub(super) fn module(c: &Context) -> Built {
     let local = |kind: &Expr| if c.config.sc_awt_per_kind && !c.config.sc_awt_inter_warp_local { kind.ne(2) } else { Expr::ones(1) };
     let mut read = |name: &str, kind: &Expr, warp: &Expr, pc: &Expr| {
         let place = index(c, &mut m, name, &c.awt_kind(kind), warp, pc);
-        let match_ = local(kind) & used.elem(&place, 1) & tags.elem(&place, tw).eq(tag(kind, warp, pc));
-        let match_ = m.wire(&format!("{name}_match"), match_);
-        let in_use = &match_ & samples.elem(&place, sw).eq(samples_max);
-        let distance = m.wire(&format!("{name}_distance"), distances.elem(&place, c.dl));
+        let mut row = |what: &str, table: &Reg, width: u32| m.case_mux(&format!("{name}_{what}"), &place, table, width);
+        let (in_use, there, seen) = (row("used", &used, 1), row("there", &tags, tw), row("samples", &samples, sw));
+        let distance = row("distance", &distances, c.dl);
+        let match_ = m.wire(&format!("{name}_match"), local(kind) & in_use & there.eq(tag(kind, warp, pc)));
+        let in_use = &match_ & seen.eq(samples_max);
         (place, match_, in_use, c.read_distance(distance, kind))
     };
     let (_, _, hit, distance) = read("best", &best_kind, &best_warp, &best_pc);
@@ -103,18 +104,20 @@ pub(super) fn module(c: &Context) -> Built {
     m.assign(&distance_o, lookup_distance);
     m.assign(&local_o, local(&lookup_kind));
     m.assign(&index_o, &place);
-    let its_generation = m.wire("its_generation", generations.elem(&place, c.g));
+    let its_generation = m.case_mux("its_generation", &place, &generations, c.g);
     let new_generation = m.wire("new_generation", &its_generation + 1u32);
     m.assign(&generation_o, match_.mux(&its_generation, &new_generation));
 
     m.section("Event");
-    let live = m.wire("live", &valid & used.elem(&at, 1) & generations.elem(&at, c.g).eq(&generation));
+    let owned = m.case_mux("owned", &at, &used, 1);
+    let owner = m.case_mux("owner", &at, &generations, c.g);
+    let live = m.wire("live", &valid & owned & owner.eq(&generation));
     let w = window(c, &mut m, &counts, &at, &class);
-    let seen = m.wire("seen", samples.elem(&at, sw));
+    let seen = m.case_mux("seen", &at, &samples, sw);
     let ripe = m.wire("ripe", seen.eq(samples_max));
     let seen_next = m.wire("seen_next", ripe.mux(&seen, &seen + 1u32));
     let kind_there = if kinds > 0 {
-        let tag_there = m.wire("tag_there", tags.elem(&at, tw));
+        let tag_there = m.case_mux("tag_there", &at, &tags, tw);
         m.mark_unused(tag_there.bits(2, tw - 2));
         tag_there.trunc(2)
     } else {
@@ -122,7 +125,8 @@ pub(super) fn module(c: &Context) -> Built {
     };
     let limit = m.wire("limit", c.limit(&kind_there, c.dl));
     let step = Expr::lit(value_width(u64::from(c.config.sc_awt_step)), c.config.sc_awt_step);
-    let stepped = moved(&distances.elem(&at, c.dl), &step, &limit, &w.farther, &w.nearer);
+    let here = m.case_mux("here", &at, &distances, c.dl);
+    let stepped = moved(&here, &step, &limit, &w.farther, &w.nearer);
     let capped = |distance: &Expr, limit: &Expr| min(distance, &limit.zext(c.d)).trunc(c.dl);
     let distance = if c.config.sc_awt_inherit {
         let inherits = m.wire("inherits", !&ripe & seen_next.eq(samples_max) & &global_valid).doc("from now on the entry is in use");
@@ -145,16 +149,17 @@ pub(super) fn module(c: &Context) -> Built {
     };
     let start = m.wire("start", start);
     let lookup_tag = m.wire("lookup_tag", tag(&lookup_kind, &lookup_warp, &lookup_pc));
-    used.next_when(&fresh, &used | place.bin_to_onehot(n));
-    tags.at(&place, tw).next_when(&fresh, lookup_tag);
-    generations.at(&place, c.g).next_when(&fresh, new_generation);
+    let taken = m.wire("taken", place.bin_to_onehot(n) & fresh.replicate(n));
+    used.next(&used | &taken);
+    m.write_rows(&tags, tw, [(&taken, &lookup_tag)]);
+    m.write_rows(&generations, c.g, [(&taken, &new_generation)]);
     // A new entry takes the place of the event. With one entry only there is no index that would order the two.
-    let counts_too = m.wire("event_kept", &live & !(&fresh & at.eq(&place)));
+    let kept = m.wire("event_kept", &live & !(&fresh & at.eq(&place)));
+    let moves = m.wire("moves", at.bin_to_onehot(n) & kept.replicate(n));
     for (entries, width, event, new) in
         [(&distances, c.dl, distance, start), (&counts, 3 * cw, counted, Expr::zeros(3 * cw)), (&samples, sw, seen_next, Expr::zeros(sw))]
     {
-        entries.at(&at, width).next_when(&counts_too, event);
-        entries.at(&place, width).next_when(&fresh, new);
+        m.write_rows(entries, width, [(&moves, &event), (&taken, &new)]);
     }
     m.finish()
 }

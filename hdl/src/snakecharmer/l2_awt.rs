@@ -58,21 +58,25 @@ pub(super) fn module(c: &Context) -> Built {
     let fresh = m.wire("fresh", &allocate & !&found);
     let next = ring(&mut m, "next_q", n, None, &fresh, "entry taken next");
     let place = m.wire("place", found.mux(matches.onehot_to_bin(), &next));
-    let its_generation = m.wire("its_generation", generations.elem(&place, c.g));
+    let its_generation = m.case_mux("its_generation", &place, &generations, c.g);
     let new_generation = m.wire("new_generation", &its_generation + 1u32);
     m.assign(&index_o, &place);
     m.assign(&generation_o, found.mux(&its_generation, &new_generation));
 
     m.section("Event");
-    let live = m.wire("live", &valid & used.elem(&at, 1) & generations.elem(&at, c.g).eq(&generation));
+    let owned = m.case_mux("owned", &at, &used, 1);
+    let owner = m.case_mux("owner", &at, &generations, c.g);
+    let live = m.wire("live", &valid & owned & owner.eq(&generation));
+    let taken = m.wire("taken", place.bin_to_onehot(n) & fresh.replicate(n));
     // A new entry takes the place of the event. With one entry only there is no index that would order the two.
     let kept = m.wire("event_kept", &live & !(&fresh & at.eq(&place)));
-    let here = m.wire("here", distances.elem(&at, c.d));
+    let its = m.wire("its", at.bin_to_onehot(n) & kept.replicate(n)).doc("entry of the event");
+    let here = m.case_mux("here", &at, &distances, c.d);
     m.assign(&live_o, &live);
     m.assign(&then_o, &here);
     let w = window(c, &mut m, &counts, &at, &class);
     let kind = if kinds > 0 {
-        let tag_there = m.wire("tag_there", tags.elem(&at, tw));
+        let tag_there = m.case_mux("tag_there", &at, &tags, tw);
         m.mark_unused(tag_there.bits(2, tw - 2));
         tag_there.trunc(2)
     } else {
@@ -88,15 +92,15 @@ pub(super) fn module(c: &Context) -> Built {
         let last = m.reg("last_q", n * 2).doc("direction of the last window: 0 none, 1 farther, 2 nearer");
         let shifts = m.reg("shifts_q", n * 3).doc("how often the step has doubled");
         let direction = m.wire("direction", Expr::concat_lsb_first([&farther, &nearer]));
-        let shift = m.wire("shift", shifts.elem(&at, 3));
-        let again = m.wire("again", direction.ne(0) & last.elem(&at, 2).eq(&direction));
+        let shift = m.case_mux("shift", &at, &shifts, 3);
+        let before = m.case_mux("last_direction", &at, &last, 2);
+        let again = m.wire("again", direction.ne(0) & before.eq(&direction));
         let more = shift.lt(MAX_SHIFT).mux(&shift + 1u32, &shift);
         let shift = m.wire("shift_d", (&again & &inter_warp).mux(more, 0u32));
-        let ends = m.wire("ends", &kept & &w.full);
-        last.at(&at, 2).next_when(&ends, inter_warp.replicate(2) & &direction);
-        last.at(&place, 2).next_when(&fresh, 0u32);
-        shifts.at(&at, 3).next_when(&ends, &shift);
-        shifts.at(&place, 3).next_when(&fresh, 0u32);
+        let ends = m.wire("ends", &its & w.full.replicate(n));
+        let turn = m.wire("turn", inter_warp.replicate(2) & &direction);
+        m.write_rows(&last, 2, [(&ends, &turn), (&taken, &Expr::zeros(2))]);
+        m.write_rows(&shifts, 3, [(&ends, &shift), (&taken, &Expr::zeros(3))]);
         let by = m.wire("by", step.zext(step.width() + MAX_SHIFT).shl(&shift));
         moved(&here, &by, &limit, &farther, &nearer)
     } else {
@@ -106,13 +110,11 @@ pub(super) fn module(c: &Context) -> Built {
     let counted = m.wire("counts_d", w.counts);
 
     m.section("Next state");
-    used.next_when(&fresh, &used | place.bin_to_onehot(n));
-    tags.at(&place, tw).next_when(&fresh, &key);
-    generations.at(&place, c.g).next_when(&fresh, &new_generation);
-    distances.at(&at, c.d).next_when(&kept, distance);
-    distances.at(&place, c.d).next_when(&fresh, c.config.sc_reset_distance);
-    counts.at(&at, 3 * cw).next_when(&kept, counted);
-    counts.at(&place, 3 * cw).next_when(&fresh, 0u32);
+    used.next(&used | &taken);
+    m.write_rows(&tags, tw, [(&taken, &key)]);
+    m.write_rows(&generations, c.g, [(&taken, &new_generation)]);
+    m.write_rows(&distances, c.d, [(&its, &distance), (&taken, &Expr::lit(c.d, c.config.sc_reset_distance))]);
+    m.write_rows(&counts, 3 * cw, [(&its, &counted), (&taken, &Expr::zeros(3 * cw))]);
     unique(&mut m, "one_entry_A", &used, &tags, "a load PC and kind has one entry");
     let inside = (0..n.min(4)).map(|e| {
         let distance = distances.elem(e, c.d);

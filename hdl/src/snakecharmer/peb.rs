@@ -65,8 +65,8 @@ pub(super) fn module(c: &Context) -> Built {
             b.if_(taken.bit(e), |b| b.set(masks.elem(e, c.s), &mask)).elif(gone.bit(e), |b| b.set(masks.elem(e, c.s), 0u32));
         });
     });
-    lines.at(&next, c.t).next_when(&push, &line);
-    handles.at(&next, c.h).next_when(&push, &handle);
+    m.write_rows(&lines, c.t, [(&taken, &line)]);
+    m.write_rows(&handles, c.h, [(&taken, &handle)]);
     m.assume("mask_M", !&push | mask.reduce_or(), "what comes has sectors");
     unique(&mut m, "one_place_A", &held, &lines, "a line is never in it twice");
     m.finish()

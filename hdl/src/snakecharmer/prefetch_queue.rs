@@ -43,14 +43,16 @@ pub(super) fn module(c: &Context) -> Built {
     let write = ring(&mut m, "write_q", n, Some(&flush), &push, "place written next");
     let read = ring(&mut m, "read_q", n, Some(&flush), &pop, "place of the oldest");
 
+    let here = m.wire("here", write.bin_to_onehot(n));
     known.next_when(&flush, 0u32);
-    known.next_when(&push, &known | write.bin_to_onehot(n));
+    known.next_when(&push, &known | &here);
     count.next_when(&flush, 0u32);
     count.next_when(&push & !&pop, &count + 1u32);
     count.next_when(&pop & !&push, &count - 1u32);
     let entry = m.wire("entry", Expr::concat_lsb_first([&push_line, &push_mask, &push_pattern, &push_handle]));
-    places.at(&write, width).next_when(&push & !&flush, entry);
-    let oldest = m.wire("oldest", places.elem(&read, width));
+    let written = m.wire("written", &here & (&push & !&flush).replicate(n));
+    m.write_rows(&places, width, [(&written, &entry)]);
+    let oldest = m.case_mux("oldest", &read, &places, width);
     m.assign(&push_ready_o, &room);
     m.assign(&duplicate_o, &duplicate);
     m.assign(&pop_valid_o, &waits);

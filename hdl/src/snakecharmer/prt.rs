@@ -106,7 +106,8 @@ pub(super) fn module(c: &Context) -> Built {
 
     m.section("1. Fill");
     let fill_at = m.wire("fill_at", fill_valid.replicate(r) & fill_entry.bin_to_onehot(r));
-    let fill_match = m.wire("fill_match", lines.elem(&fill_entry, c.t).eq(&fill_line));
+    let fill_row = m.case_mux("fill_row", &fill_entry, &lines, c.t).doc("line of the entry");
+    let fill_match = m.wire("fill_match", fill_row.eq(&fill_line));
     let fills = spread(&mut m, "fills", &fill_at, &(fill_match.replicate(s) & &fill_mask));
     let arrive = m.wire("arrive", &slots.waiting & fills);
     let stays = spread(&mut m, "stays", &entries.enabled, &!&fill_bypass);
@@ -154,7 +155,8 @@ pub(super) fn module(c: &Context) -> Built {
     let refilled = refill(c, &mut m, &slots, &entries, &refill_ready, |m, entry, valid, mask| {
         m.assign(&refill_valid_o, valid);
         m.assign(&refill_mask_o, mask);
-        m.assign(&refill_line_o, lines.elem(entry, c.t));
+        let line = m.case_mux("refill_line", entry, &lines, c.t);
+        m.assign(&refill_line_o, line);
         let register = register(m, "refill_register", entry);
         m.assign(&refill_register_o, register);
     });
@@ -190,14 +192,14 @@ pub(super) fn module(c: &Context) -> Built {
     let wants = m.wire("wants", take.replicate(s) & into.replicate(s) & &left & !&have);
     let issued = spread(&mut m, "issued", &at, &wants);
     let new = m.wire("new_entry", wants.reduce_or() & !&known_any);
-    lines.at(&at_entry, c.t).next_when(&new, &prefetch_line);
-    handles.at(&at_entry, c.h).next_when(&new, &prefetch_handle);
     if let Some(last) = &last {
         last.next_when(&new, &at_entry);
     }
 
     m.section("5. Drop");
     m.assign(&fresh, &at & new.replicate(r));
+    m.write_rows(&lines, c.t, [(&fresh, &prefetch_line)]);
+    m.write_rows(&handles, c.h, [(&fresh, &prefetch_handle)]);
     let dropping = drop_pick(c, &mut m, &entries, &issue, &victims);
     let drop_valid = m.wire("drop_valid", dropping.reduce_or() & (&dropping & &issue.matches).is_zero() & !&flush);
     let drop_mask = m.wire("drop_mask", dropping.onehot_mux(&slots.ready));
@@ -242,7 +244,8 @@ fn refill(
     let mask = m.reg("refill_mask_q", s).doc("its sectors");
     let entry_reg: Option<Reg> = (r > 1).then(|| m.reg("refill_entry_q", c.e).doc("its entry"));
     let entry = entry_reg.as_ref().map_or_else(|| Expr::zeros(1), Expr::from);
-    let offered = m.wire("refill_mask", &mask & slots.consumed.elem(&entry, s));
+    let consumed = m.case_mux("refill_consumed", &entry, &slots.consumed, s);
+    let offered = m.wire("refill_mask", &mask & consumed);
     let valid = m.wire("refill_valid", &busy & offered.reduce_or());
     show(m, &entry, &valid, &(busy.replicate(s) & &offered));
     let next = first_after(m, "refill_next", &entries.has_consumed, &entry);

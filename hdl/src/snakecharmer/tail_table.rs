@@ -1,8 +1,8 @@
 //! `tail_table`: patterns, one per load PC, and their training.
 
 use super::context::{Built, Context, ring, search, sign_extend, unique};
-use super::training::{negate, sample, train};
-use crate::rtl::{Expr, Reg, index_width};
+use super::training::{negate, restart_or_train, sample, train};
+use crate::rtl::{Expr, index_width};
 
 pub(super) fn module(c: &Context) -> Built {
     let n = c.config.sc_patterns;
@@ -65,27 +65,28 @@ pub(super) fn module(c: &Context) -> Built {
         (&read_warp_stride_o, &warp_stride, c.sb),
         (&read_warp_confidence_o, &warp_confidence, 2),
     ] {
-        m.assign(port, entries.elem(&read, width));
+        let name = format!("row_{}", entries.to_string().trim_end_matches("_q"));
+        let row = m.case_mux(&name, &read, entries, width);
+        m.assign(port, row);
     }
 
     m.section("Anchor: the warp whose last line the entry remembers");
-    let has_anchor = m.wire("has_anchor", anchored.elem(&p, 1));
-    let its_warp = m.wire("its_warp", anchor_warp.elem(&p, c.w));
+    let has_anchor = m.case_mux("has_anchor", &p, &anchored, 1);
+    let its_warp = m.case_mux("its_warp", &p, &anchor_warp, c.w);
     let same_warp = m.wire("same_warp", its_warp.eq(&warp));
-    let moved = m.wire("moved", &line - anchor_line.elem(&p, c.a)).doc("lines from the anchor's last");
+    let its_line = m.case_mux("its_line", &p, &anchor_line, c.a);
+    let moved = m.wire("moved", &line - its_line).doc("lines from the anchor's last");
     let anchors = m.wire("anchors", &valid & (!&hit | !&has_anchor | &same_warp)).doc("the load becomes the anchor's last");
 
     m.section("Intra-warp");
-    let get = |r: &Reg, i: &Expr, w: u32| r.elem(i, w);
+    let here = m.wire("here", p.bin_to_onehot(n));
+    let missed = m.wire("missed", &here & miss.replicate(n)).doc("entry that the load takes");
     let s = sample(c, &moved);
-    let (stride, confidence) = train(&get(&intra_stride, &p, c.sb), &get(&intra_confidence, &p, 2), &s);
+    let stride = m.case_mux("intra_stride", &p, &intra_stride, c.sb);
+    let confidence = m.case_mux("intra_confidence", &p, &intra_confidence, 2);
+    let (stride, confidence) = train(&stride, &confidence, &s);
     let trains_intra = m.wire("trains_intra", &valid & &hit & &has_anchor & &same_warp);
-    let stride = m.wire("intra_stride_d", stride);
-    let confidence = m.wire("intra_confidence_d", confidence);
-    intra_stride.at(&p, c.sb).next_when(&miss, 0u32);
-    intra_confidence.at(&p, 2).next_when(&miss, 0u32);
-    intra_stride.at(&p, c.sb).next_when(&trains_intra, stride);
-    intra_confidence.at(&p, 2).next_when(&trains_intra, confidence);
+    restart_or_train(&mut m, "intra", &here, (&miss, &trains_intra), [(&intra_stride, stride), (&intra_confidence, confidence)]);
 
     m.section("Inter-warp: the load before, of another warp, at a distance of a power of two, so that a shift divides");
     let last_valid = m.reg("last_valid_q", 1).doc("there was a load before");
@@ -108,20 +109,18 @@ pub(super) fn module(c: &Context) -> Built {
     let difference = m.wire("per_warp", after.mux(&shifted, negate(&shifted)));
     let mut s = sample(c, &difference);
     s.fits = s.fits & exact;
-    let (stride, confidence) = train(&get(&warp_stride, &p, c.sb), &get(&warp_confidence, &p, 2), &s);
+    let stride = m.case_mux("warp_stride", &p, &warp_stride, c.sb);
+    let confidence = m.case_mux("warp_confidence", &p, &warp_confidence, 2);
+    let (stride, confidence) = train(&stride, &confidence, &s);
     let trains_warp = m.wire("trains_warp", &valid & &hit & &last_valid & last_pattern.eq(&p) & power);
-    let stride = m.wire("warp_stride_d", stride);
-    let confidence = m.wire("warp_confidence_d", confidence);
-    warp_stride.at(&p, c.sb).next_when(&miss, 0u32);
-    warp_confidence.at(&p, 2).next_when(&miss, 0u32);
-    warp_stride.at(&p, c.sb).next_when(&trains_warp, stride);
-    warp_confidence.at(&p, 2).next_when(&trains_warp, confidence);
+    restart_or_train(&mut m, "warp", &here, (&miss, &trains_warp), [(&warp_stride, stride), (&warp_confidence, confidence)]);
 
     m.section("Link: the load before, of the same warp");
     let q = &previous_pattern;
-    let linked = m.wire("linked", get(&link_pattern, q, c.p).eq(&p));
-    let its_stride = m.wire("its_stride", get(&link_stride, q, c.sb));
-    let its_confidence = m.wire("its_confidence", get(&link_confidence, q, 2));
+    let follower = m.case_mux("follower", q, &link_pattern, c.p);
+    let linked = m.wire("linked", follower.eq(&p));
+    let its_stride = m.case_mux("its_stride", q, &link_stride, c.sb);
+    let its_confidence = m.case_mux("its_confidence", q, &link_confidence, 2);
     let s = sample(c, &m.wire("hop", &line - &previous_line));
     let (stride, confidence) = train(&its_stride, &its_confidence, &s);
     let weak = m.wire("no_confidence", its_confidence.is_zero());
@@ -130,32 +129,26 @@ pub(super) fn module(c: &Context) -> Built {
     let fresh = s.fits.replicate(c.sb) & &s.stride;
     let stride = m.wire("link_stride_d", linked.mux(stride, weak.mux(fresh, &its_stride)));
     let confidence = m.wire("link_confidence_d", linked.mux(confidence, weak.mux(0u32, &its_confidence - 1u32)));
-    link_pattern.at(&p, c.p).next_when(&miss, 0u32);
-    link_stride.at(&p, c.sb).next_when(&miss, 0u32);
-    link_pattern.at(q, c.p).next_when(&relink, &p);
-    link_stride.at(q, c.sb).next_when(&trains_link, stride);
-    m.seq(|b| {
-        b.if_(&miss, |b| {
-            b.for_loop("e", n, |b, e| {
-                b.if_(link_pattern.elem(e, c.p).eq(&p), |b| b.set(link_confidence.elem(e, 2), 0u32));
-            });
-            b.set(link_confidence.elem(&p, 2), 0u32);
-        });
-        b.if_(&trains_link, |b| b.set(link_confidence.elem(q, 2), &confidence));
-    });
+    let previous = m.wire("previous", q.bin_to_onehot(n));
+    let relinked = m.wire("relinked", &previous & relink.replicate(n));
+    let trained = m.wire("trained", previous & trains_link.replicate(n));
+    m.write_rows(&link_pattern, c.p, [(&missed, &Expr::zeros(c.p)), (&relinked, &p)]);
+    m.write_rows(&link_stride, c.sb, [(&missed, &Expr::zeros(c.sb)), (&trained, &stride)]);
+    let cut = m.net("cut", n).doc("links to the pattern whose entry gets a new owner");
+    m.comb_for("e", n, |b, e| b.set(cut.bit(e), missed.bit(e) | (&miss & link_pattern.elem(e, c.p).eq(&p))));
+    m.write_rows(&link_confidence, 2, [(&cut, &Expr::zeros(2)), (&trained, &confidence)]);
 
     m.section("Owner and anchor");
     let tick = m.reg("tick_q", index_width(period)).doc("cycles of this period");
     let last = m.wire("last", tick.eq(period - 1));
     tick.next(last.mux(0u32, &tick + 1u32));
-    let here = m.wire("here", p.bin_to_onehot(n));
-    used.next_when(&miss, &used | &here);
-    pcs.at(&p, c.pc).next_when(&miss, &pc);
+    used.next(&used | &missed);
+    m.write_rows(&pcs, c.pc, [(&missed, &pc)]);
     let set = m.wire("anchor_set", here & anchors.replicate(n));
     anchored.next((&anchored & (&seen | !last.replicate(n))) | &set);
     seen.next((&seen & !last.replicate(n)) | &set);
-    anchor_warp.at(&p, c.w).next_when(&anchors, &warp);
-    anchor_line.at(&p, c.a).next_when(&anchors, &line);
+    m.write_rows(&anchor_warp, c.w, [(&set, &warp)]);
+    m.write_rows(&anchor_line, c.a, [(&set, &line)]);
 
     unique(&mut m, "one_pattern_A", &used, &pcs, "a load PC has one pattern");
     m.finish()

@@ -1,7 +1,7 @@
 //! Training of strides, shared by the front ends.
 
 use super::context::Context;
-use crate::rtl::Expr;
+use crate::rtl::{Expr, ModuleBuilder, Reg};
 
 /// A difference of lines as a signed stride.
 pub(super) struct Sample {
@@ -24,6 +24,22 @@ pub(super) fn train(stride: &Expr, confidence: &Expr, s: &Sample) -> (Expr, Expr
     let up = confidence.eq(3).mux(3u32, confidence + 1u32);
     let down = weak.mux(0u32, confidence - 1u32);
     ((weak & !&same & &s.fits).mux(&s.stride, stride), same.mux(up, down))
+}
+
+/// Stride and confidence of the entry of a load (`here`, one-hot): 0 for a new owner, or what training says; never both.
+#[track_caller]
+pub(super) fn restart_or_train(
+    m: &mut ModuleBuilder,
+    name: &str,
+    here: &Expr,
+    (restarts, trains): (&Expr, &Expr),
+    tables: [(&Reg, Expr); 2],
+) {
+    let rows = m.wire(&format!("{name}_rows"), here & (restarts | trains).replicate(here.width()));
+    for ((table, trained), what) in tables.into_iter().zip(["stride", "confidence"]) {
+        let value = m.wire(&format!("{name}_{what}_d"), trains.replicate(trained.width()) & &trained);
+        m.write_rows(table, trained.width(), [(&rows, &value)]);
+    }
 }
 
 /// `0 - x`.

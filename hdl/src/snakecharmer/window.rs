@@ -25,7 +25,7 @@ pub(super) fn count_width(c: &Context) -> u32 {
 pub(super) fn window(c: &Context, m: &mut ModuleBuilder, counts: &Reg, index: &Expr, class: &Expr) -> Window {
     let cw = count_width(c);
     let wide = value_width(u64::from(c.config.sc_awt_window));
-    let before = m.wire("counts", counts.elem(index, 3 * cw)).doc("on time, early, late");
+    let before = m.case_mux("counts", index, counts, 3 * cw).doc("on time, early, late");
     let mut after = |i: u32, name: &str| {
         let one = class.eq(i).zext(wide);
         m.wire(name, before.bits(i * cw, cw).zext(wide) + one)
