@@ -32,6 +32,9 @@ pub struct Args {
     /// Effort of Coloquinte, 1 to 9.
     #[arg(long, value_name = "N", default_value_t = 3)]
     effort: u32,
+    /// Most steps of Coloquinte's global placement; it stops earlier when it finds no more to gain.
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    steps: u32,
     /// Write and check the scripts for OpenROAD only.
     #[arg(long)]
     scripts_only: bool,
@@ -49,6 +52,9 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     }
     if !(1..=9).contains(&args.effort) {
         bail!("--effort {}: legal are 1 to 9", args.effort);
+    }
+    if !(1..=400).contains(&args.steps) {
+        bail!("--steps {}: legal are 1 to 400", args.steps);
     }
     let config = args.config.resolve()?;
     let package = package(&config, &args.block)?;
@@ -80,8 +86,14 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         };
         let mut problem = floorplan(&flat, &library, ASAP7, args.utilization, &area);
         let folder = tempfile::tempdir()?;
-        let result = coloquinte::place(&python, folder.path(), &mut problem, ASAP7.site_um, args.effort);
+        let work = coloquinte::Work { effort: args.effort, steps: args.steps };
+        let say = |line: &str| bar.set_message(format!("placing {} cells with Coloquinte: {line}", number(flat.cells.len() as f64)));
+        let result = coloquinte::place(&python, folder.path(), &mut problem, ASAP7.site_um, work, &say);
         bar.finish_and_clear();
+        if result.is_err() {
+            // The message names the log in it.
+            let _ = folder.keep();
+        }
         let placement = result?;
         let title = format!(
             "{}: {} cells, {:.0} % of {:.0} um2 of rows",

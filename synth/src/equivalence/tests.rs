@@ -96,6 +96,42 @@ fn netlists_are_proven_and_every_seeded_fault_is_found() {
     let message =
         faulty("inputs of the sub-module exchanged", &|m| m.cells.get_mut("u_leaf").unwrap().connections.get_mut("a_i").unwrap().reverse());
     assert!(message.contains("u_leaf (leaf).a_i[0]"), "{message}");
+    // Diagrams see one wrong bit of a sum whose operands are added in another order.
+    let sum = |order: &[usize], wrong: bool| {
+        let (mut text, mut column) = (String::from(".model sum\n.inputs"), vec![Vec::new(); 4]);
+        for i in order {
+            column[0].push(format!("i{i}"));
+        }
+        for i in 0..order.len() {
+            text += &format!(" i{i}");
+        }
+        text += "\n.outputs o0 o1 o2\n";
+        for bit in 0..3 {
+            for n in 0.. {
+                let Some((a, b)) = column[bit].pop().zip(column[bit].pop()) else { unreachable!("two operands are left") };
+                let (s, c) = (format!("s{bit}_{n}"), format!("c{bit}_{n}"));
+                text += &format!(".names {a} {b} {s}\n01 1\n10 1\n.names {a} {b} {c}\n11 1\n");
+                column[bit].insert(0, s);
+                column[bit + 1].insert(0, c);
+                if column[bit].len() == 1 {
+                    break;
+                }
+            }
+        }
+        for (bit, sum) in column.iter().take(3).enumerate() {
+            text += &format!(".names {} o{bit}\n{} 1\n", sum[0], if wrong && bit == 2 { 0 } else { 1 });
+        }
+        text + ".end\n"
+    };
+    let task = Task { flow: &flow, unit, units: &design.units, library: &library_file, netlist: &seeded };
+    let work = tempfile::tempdir().unwrap();
+    for (wrong, same) in [(false, true), (true, false)] {
+        std::fs::write(work.path().join("gold.blif"), sum(&[0, 1, 2, 3, 4, 5], false)).unwrap();
+        std::fs::write(work.path().join("gate.blif"), sum(&[4, 2, 5, 0, 3, 1], wrong)).unwrap();
+        assert_eq!(task.same_diagrams(work.path(), "sum"), same);
+    }
+    std::fs::write(work.path().join("gate.blif"), "no circuit").unwrap();
+    assert!(!task.same_diagrams(work.path(), "sum"));
     // A register that the netlist has lost is named.
     let lost = prove_changed(&|m| m.ports.get_mut("y_o").unwrap().bits[2] = Bit::Constant("0".into())).expect_err("a constant output");
     assert!(format!("{lost:#}").contains("1 register bits have no counterpart in the netlist, as copy_q[2]"), "{lost:#}");

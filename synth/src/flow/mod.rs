@@ -198,17 +198,11 @@ impl Flow<'_> {
     }
 
     /// Of the netlists of all recipes the smallest stays, as `netlist.v` and `netlist.json`; `recipe` has its script of ABC. Returns its cells.
-    fn keep_smallest(&self, folder: &Path, unit: &str) -> anyhow::Result<BTreeMap<String, u64>> {
+    fn keep_smallest(&self, folder: &Path, unit: &Unit) -> anyhow::Result<BTreeMap<String, u64>> {
         let file = |n: usize, ending: &str| folder.join(format!("netlist_{n}.{ending}"));
-        let mut best: Option<(f64, usize, BTreeMap<String, u64>)> = None;
-        for n in 0..script::RECIPES.len() {
-            let cells = run::count(&file(n, "json"), unit)?;
-            let area = cells.iter().map(|(kind, count)| self.library.cells.get(kind).map_or(0.0, |c| c.area) * *count as f64).sum();
-            if best.as_ref().is_none_or(|b| area < b.0) {
-                best = Some((area, n, cells));
-            }
-        }
-        let (_, n, cells) = best.context("no recipe")?;
+        let netlists: Vec<BTreeMap<String, u64>> =
+            (0..script::RECIPES.len()).map(|n| run::count(&file(n, "json"), &unit.name)).collect::<anyhow::Result<_>>()?;
+        let n = smallest(&netlists, unit, self.library).context("no recipe")?;
         for ending in ["v", "json"] {
             std::fs::rename(file(n, ending), folder.join(format!("netlist.{ending}")))?;
             for other in (0..script::RECIPES.len()).filter(|o| *o != n) {
@@ -216,7 +210,7 @@ impl Flow<'_> {
             }
         }
         std::fs::write(folder.join("recipe"), script::RECIPES[n])?;
-        Ok(cells)
+        Ok(netlists.into_iter().nth(n).unwrap_or_default())
     }
 
     fn map_unit(&self, units: &[Unit], i: usize, target: &Target, library: &Path, tool: &str) -> anyhow::Result<Mapped> {
@@ -229,7 +223,7 @@ impl Flow<'_> {
             script::write_inputs(folder, unit, units)?;
             run::yosys(&self.yosys, folder, &script, &format!("mapping {}", unit.name))?;
             let cells = match target {
-                Target::Area => self.keep_smallest(folder, &unit.name)?,
+                Target::Area => self.keep_smallest(folder, unit)?,
                 Target::Fpga | Target::Timing(_) => run::count(&folder.join("netlist.json"), &unit.name)?,
             };
             std::fs::write(folder.join("cells.json"), serde_json::to_string_pretty(&cells)?)?;
@@ -277,6 +271,20 @@ impl Design {
     }
 }
 
+/// Which of several netlists of a unit is the smallest, the first of equals. One with cells whose area is unknown (neither in the library, nor
+/// sub-modules or macros, which are in all of them) is never smaller than one without; with fewer of them it is smaller than one with more.
+fn smallest(netlists: &[BTreeMap<String, u64>], unit: &Unit, library: &Library) -> Option<usize> {
+    let own = |kind: &str| !unit.children.contains_key(kind) && !unit.macros.keys().any(|m| m.cell() == kind);
+    let size = |cells: &BTreeMap<String, u64>| {
+        cells.iter().filter(|(kind, _)| own(kind)).fold((0, 0.0), |(unknown, area), (kind, n)| match library.cells.get(kind) {
+            Some(cell) => (unknown, area + cell.area * *n as f64),
+            None => (unknown + n, area),
+        })
+    };
+    let sizes = netlists.iter().map(size).enumerate();
+    sizes.min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))).map(|(n, _)| n)
+}
+
 /// Units to map at the same time: the cores, and one for each two gigabytes of memory.
 ///
 /// # Errors
@@ -292,5 +300,32 @@ pub fn jobs(wanted: Option<usize>) -> anyhow::Result<usize> {
                 .and_then(|t| t.lines().find_map(|l| l.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse::<usize>().ok()));
             Ok(cores.min(available.map_or(cores, |kb| (kb / 2_000_000).max(1))))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_without_area_is_never_the_smallest() {
+        let library = Library::embedded().unwrap();
+        let rtlil = "module \\leaf\nend\nmodule \\top\n  cell \\leaf \\a\n  end\n  cell \\sram \\s\n    parameter \\ROWS 80\n    parameter \\BITS 8\n  end\nend
+attribute \\blackbox 1\nmodule \\sram\nend\n";
+        let units = unit::split(rtlil, "top").unwrap();
+        let top = units.iter().find(|u| u.name == "top").unwrap();
+        let netlist = |inverters: u64, other: Option<&str>| -> BTreeMap<String, u64> {
+            let all = [("leaf", 1), ("sram_80x8", 1), ("INVx1_ASAP7_75t_R", inverters)].into_iter().chain(other.map(|o| (o, 1)));
+            all.map(|(kind, n)| (kind.to_string(), n)).collect()
+        };
+        let pick = |list: &[BTreeMap<String, u64>]| smallest(list, top, &library);
+        // Sub-modules and macros are in every netlist and count for nothing.
+        assert_eq!(pick(&[netlist(3, None), netlist(2, None), netlist(2, None)]), Some(1));
+        for unknown in ["$lut", "MYSTERY"] {
+            assert_eq!(pick(&[netlist(1, Some(unknown)), netlist(9, None)]), Some(1), "{unknown}");
+            assert_eq!(pick(&[netlist(9, None), netlist(1, Some(unknown))]), Some(0), "{unknown}");
+            assert_eq!(pick(&[netlist(9, Some(unknown)), netlist(1, Some(unknown))]), Some(1), "{unknown}");
+        }
+        assert_eq!(pick(&[]), None);
     }
 }

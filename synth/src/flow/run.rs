@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// Runs a Yosys script in `folder`; everything goes to `folder/log`.
 ///
@@ -23,9 +23,39 @@ pub fn yosys(program: &Path, folder: &Path, script: &str, step: &str) -> anyhow:
 /// # Errors
 /// It cannot be started or fails; the message has its error line and how it ended.
 pub fn tool(command: &mut Command, folder: &Path, step: &str, name: &str) -> anyhow::Result<()> {
-    let log = std::fs::File::create(folder.join("log"))?;
+    let mut child = start(command, folder, step)?;
+    finish(child.wait(), folder, step, name)
+}
+
+/// As [`tool`], and tells `progress` twice a second the last line of the log.
+///
+/// # Errors
+/// As [`tool`].
+pub fn watched(command: &mut Command, folder: &Path, step: &str, name: &str, progress: &dyn Fn(&str)) -> anyhow::Result<()> {
+    let mut child = start(command, folder, step)?;
+    let status = loop {
+        if let Some(status) = child.try_wait().transpose() {
+            break status;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
+        if let Some(line) = log.lines().rev().find(|l| !l.trim().is_empty()) {
+            progress(line.trim());
+        }
+    };
+    finish(status, folder, step, name)
+}
+
+fn start(command: &mut Command, folder: &Path, step: &str) -> anyhow::Result<Child> {
+    let path = folder.join("log");
+    let log = std::fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     command.current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-    let status = command.status().with_context(|| format!("{step}: {} cannot be started", command.get_program().to_string_lossy()))?;
+    command.spawn().with_context(|| format!("{step}: {} cannot be started", command.get_program().to_string_lossy()))
+}
+
+/// Judges how a tool ended.
+fn finish(status: std::io::Result<ExitStatus>, folder: &Path, step: &str, name: &str) -> anyhow::Result<()> {
+    let status = status.with_context(|| format!("{step}: {name} was lost"))?;
     if status.success() {
         return Ok(());
     }
@@ -96,5 +126,20 @@ mod tests {
         };
         assert_eq!(run("echo 'ERROR: no such thing'; echo more; exit 1"), "mapping x: yosys failed with code 1: ERROR: no such thing");
         assert!(run("kill -9 $$").contains("killed by signal 9 (out of memory"));
+    }
+
+    #[test]
+    fn a_watched_tool_is_heard_and_fails_like_any_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let heard = std::cell::RefCell::new(Vec::new());
+        let run = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            watched(&mut command, folder.path(), "placement", "coloquinte", &|line| heard.borrow_mut().push(line.to_string()))
+        };
+        run("echo 'step 1'; echo; sleep 1").unwrap();
+        assert!(heard.borrow().iter().all(|l| l == "step 1") && !heard.borrow().is_empty(), "{heard:?}");
+        let message = format!("{:#}", run("echo 'Error: no room'; exit 3").unwrap_err());
+        assert_eq!(message, "placement: coloquinte failed with code 3: Error: no room");
     }
 }

@@ -26,8 +26,16 @@ pub fn python() -> anyhow::Result<PathBuf> {
     Ok(python)
 }
 
-fn text(problem: &Problem, effort: u32) -> String {
-    let mut s = format!("core {} {} {}\neffort {effort}\nitems {}\n", problem.core.0, problem.core.1, problem.row, problem.items.len());
+fn text(problem: &Problem, work: Work) -> String {
+    let mut s = format!(
+        "core {} {} {}\neffort {} {}\nitems {}\n",
+        problem.core.0,
+        problem.core.1,
+        problem.row,
+        work.effort,
+        work.steps,
+        problem.items.len()
+    );
     for i in &problem.items {
         let _ = writeln!(s, "{} {} {} {} {} {}", i.w, i.h, i.x, i.y, u8::from(i.fixed), u8::from(i.port));
     }
@@ -39,12 +47,29 @@ fn text(problem: &Problem, effort: u32) -> String {
     s
 }
 
-/// Moves the items to their places; returns what came out, with the faults that the checker finds. Works in `folder`.
+/// How much work Coloquinte puts into a placement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    /// Effort, 1 to 9.
+    pub effort: u32,
+    /// Most steps of global placement.
+    pub steps: u32,
+}
+
+/// Moves the items to their places; returns what came out, with the faults that the checker finds. Works in `folder`; `progress` gets what
+/// Coloquinte says last.
 ///
 /// # Errors
 /// Coloquinte fails, or its answer cannot be read.
-pub fn place(python: &Path, folder: &Path, problem: &mut Problem, site_um: f64, effort: u32) -> anyhow::Result<Placement> {
-    std::fs::write(folder.join("problem.txt"), text(problem, effort))?;
+pub fn place(
+    python: &Path,
+    folder: &Path,
+    problem: &mut Problem,
+    site_um: f64,
+    work: Work,
+    progress: &dyn Fn(&str),
+) -> anyhow::Result<Placement> {
+    std::fs::write(folder.join("problem.txt"), text(problem, work))?;
     std::fs::write(folder.join("place.py"), PROGRAM)?;
     let (macros, cells): (Vec<_>, Vec<_>) = problem.items.iter().filter(|i| !i.port).partition(|i| i.fixed);
     let square = site_um * site_um;
@@ -63,7 +88,7 @@ pub fn place(python: &Path, folder: &Path, problem: &mut Problem, site_um: f64, 
         global_wire_um: 0.0,
         faults: Vec::new(),
     };
-    run::tool(Command::new(python).arg("place.py"), folder, "placement", "coloquinte")
+    run::watched(Command::new(python).arg("place.py"), folder, "placement", "coloquinte", progress)
         .with_context(|| format!("log: {}", folder.join("log").display()))?;
     let path = folder.join("solution.txt");
     let solution = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -100,7 +125,7 @@ mod tests {
         let netlist = Netlist { cells, ports: vec!["a".into(), "b".into()], nets };
         let mut problem = floorplan(&netlist, &Library::embedded().unwrap(), ASAP7, 0.85, &|_| 0.0);
         let folder = tempfile::tempdir().unwrap();
-        let result = place(&python, folder.path(), &mut problem, ASAP7.site_um, 1).unwrap();
+        let result = place(&python, folder.path(), &mut problem, ASAP7.site_um, Work { effort: 1, steps: 400 }, &|_| {}).unwrap();
         assert!(result.faults.is_empty(), "{:?}", result.faults);
         assert!(result.utilisation >= 0.80 && result.wire_um > 0.0 && result.wire_um < 400.0, "{result:?}");
     }
