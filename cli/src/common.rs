@@ -3,7 +3,6 @@
 use anyhow::Context;
 use l1forge_config::{Config, Settings};
 use l1forge_sim::system::SystemParameters;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Where the configuration comes from. Later layers win: presets, file, `--set`, `--sms`.
@@ -75,11 +74,26 @@ fn system_table(settings: &Settings) -> anyhow::Result<SystemParameters> {
     Ok(parameters)
 }
 
+/// Prints a line on standard output. That nobody reads it, or that there is no space, is an error of the command and no panic.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        writeln!(std::io::stdout(), $($text)*)?;
+    }};
+}
+
+/// As [`say`], without the end of the line.
+macro_rules! show {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        write!(std::io::stdout(), $($text)*)?;
+    }};
+}
+
 /// Prints one JSON document.
 pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value).context("cannot write the JSON document")?;
-    writeln!(out)?;
+    let text = serde_json::to_string_pretty(value).context("cannot write the JSON document")?;
+    say!("{text}");
     Ok(())
 }
 
@@ -105,6 +119,9 @@ pub fn add_files(folder: &Path, files: &[(String, String)]) -> anyhow::Result<()
             std::fs::create_dir_all(parent).with_context(|| cannot(&place))?;
         }
         std::fs::write(&place, text).with_context(|| cannot(&place))?;
+    }
+    if let Some((path, _)) = files.iter().find(|f| folder.join(&f.0).is_dir()) {
+        anyhow::bail!("{}: it is a folder", cannot(&folder.join(path)));
     }
     for (path, _) in files {
         let place = folder.join(path);

@@ -182,33 +182,31 @@ fn report(args: &Args, json: bool, run: &Run, mismatches: u64) -> anyhow::Result
     if json {
         print_json(&document)?;
     } else {
-        println!(
+        say!(
             "{} in {}: {} cycles, {} transactions, {mismatches} mismatches, seed {}",
-            args.block, args.simulator, run.cycles, run.transactions, args.seed
+            args.block,
+            args.simulator,
+            run.cycles,
+            run.transactions,
+            args.seed
         );
         for (name, value) in run.counters.as_object().into_iter().flatten() {
-            println!("  {name:<24} {value}");
+            say!("  {name:<24} {value}");
         }
         for (i, k) in run.kernels.as_array().into_iter().flatten().enumerate() {
-            println!(
-                "  kernel {}: {} misses, {} remote hits (perfect knowledge: {})",
-                i + 1,
-                k["misses"],
-                k["remote_hits"],
-                k["perfect_hits"]
-            );
+            say!("  kernel {}: {} misses, {} remote hits (perfect knowledge: {})", i + 1, k["misses"], k["remote_hits"], k["perfect_hits"]);
         }
         if let Some((equation, _)) = &run.balance {
-            println!("  {equation}");
+            say!("  {equation}");
         }
         if let Some(c) = document.get("coverage") {
-            println!(
+            say!(
                 "  coverage: lines {:.1} %, toggles {:.1} %",
                 c["line_percent"].as_f64().unwrap_or(0.0),
                 c["toggle_percent"].as_f64().unwrap_or(0.0)
             );
         }
-        println!("counters of model and RTL are {}", if run.balanced { "equal and balance" } else { "NOT equal or do not balance" });
+        say!("counters of model and RTL are {}", if run.balanced { "equal and balance" } else { "NOT equal or do not balance" });
     }
     if mismatches > 0 || !run.balanced {
         return Err(CheckFailed(format!("{mismatches} mismatches; replay: {}", replay(args))).into());

@@ -20,7 +20,9 @@ pub fn run(json: bool) -> anyhow::Result<()> {
             .collect();
         print_json(&list)?;
     } else {
-        tools.iter().for_each(|t| println!("{t}"));
+        for tool in &tools {
+            say!("{tool}");
+        }
     }
     let missing: Vec<_> = tools.iter().filter(|t| t.is_problem()).map(|t| t.info.name).collect();
     if missing.is_empty() { Ok(()) } else { Err(CheckFailed(format!("missing or too old: {}", missing.join(", "))).into()) }

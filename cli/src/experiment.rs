@@ -51,7 +51,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         if json {
             return print_json(&names);
         }
-        println!("{}", names.join("\n"));
+        say!("{}", names.join("\n"));
         return Ok(());
     }
     let experiment = by_name(&args.name)?;
@@ -59,6 +59,9 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         [] => Workload::ALL.into_iter().filter(|w| *w != Workload::Contend).collect(),
         names => names.iter().map(|n| Workload::by_name(n)).collect::<Result<Vec<_>, _>>()?,
     };
+    if let Some(twice) = args.workload.iter().enumerate().find(|(i, name)| args.workload[..*i].contains(name)) {
+        bail!("--workload {}: legal: each workload once", twice.1);
+    }
     if args.threads > 256 {
         bail!("--threads {}: legal: 0 to 256", args.threads);
     }

@@ -26,15 +26,15 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         return print_json(&package.manifest);
     }
     let lines: usize = package.files.iter().filter(|f| f.0.ends_with(".v")).map(|f| f.1.lines().count()).sum();
-    println!(
+    say!(
         "{}: {} modules, {lines} lines of Verilog, {} flip-flop bits",
         package.design.top(),
         package.design.modules().len(),
         package.design.flip_flop_bits()
     );
     for ((name, size), count) in package.design.memories() {
-        println!("{count} memories {name}, {} rows of {} bits", size.rows, size.bits);
+        say!("{count} memories {name}, {} rows of {} bits", size.rows, size.bits);
     }
-    println!("written to {}", args.out.display());
+    say!("written to {}", args.out.display());
     Ok(())
 }

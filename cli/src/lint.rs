@@ -31,9 +31,9 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         print_json(&list)?;
     } else {
         for r in &reports {
-            println!("{:<10} {}  ({})", r.tool.info().name, if r.ok { "silent" } else { "NOT SILENT" }, r.version);
+            say!("{:<10} {}  ({})", r.tool.info().name, if r.ok { "silent" } else { "NOT SILENT" }, r.version);
             if !r.ok {
-                println!("{}", r.output);
+                say!("{}", r.output);
             }
         }
     }

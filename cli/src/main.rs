@@ -1,5 +1,6 @@
 //! The l1forge command.
 
+#[macro_use]
 mod common;
 mod completions;
 mod config;

@@ -118,9 +118,9 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         print_json(&document)?;
     } else {
         if let Some((p, problem)) = &placed {
-            print!("{}", table(p, problem).terminal());
+            show!("{}", table(p, problem).terminal());
         }
-        println!("OpenROAD scripts: {}; commands and flags checked, {} faults; {}", folder.display(), faults.len(), ran);
+        say!("OpenROAD scripts: {}; commands and flags checked, {} faults; {}", folder.display(), faults.len(), ran);
     }
     let mut wrong = faults;
     wrong.extend(placed.into_iter().flat_map(|p| p.0.faults));

@@ -52,7 +52,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     if json {
         return print_json(&serde_json::json!({"page": path}));
     }
-    println!("written: {}", path.display());
+    say!("written: {}", path.display());
     Ok(())
 }
 

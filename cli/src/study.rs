@@ -66,7 +66,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     if json {
         return print_json(&document);
     }
-    print!("{text}");
+    show!("{text}");
     Ok(())
 }
 

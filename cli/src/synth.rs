@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long)]
     timing: bool,
     /// Clock period in ps for --timing; by default that of the constraints.
-    #[arg(long, value_name = "PS")]
+    #[arg(long, value_name = "PS", requires = "timing")]
     clock: Option<f64>,
     /// Count LUTs and flip-flops for Xilinx UltraScale+ too.
     #[arg(long)]
@@ -112,8 +112,11 @@ pub fn progress(text: &str) -> indicatif::ProgressBar {
 
 /// Maps the design and reports.
 pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
-    if let Some(clock) = args.clock.filter(|c| !(c.is_finite() && *c >= 1.0)) {
-        bail!("--clock {clock}: legal are periods from 1 ps on");
+    if let Some(clock) = args.clock.filter(|c| !(1.0..=1e6).contains(c)) {
+        bail!("--clock {clock}: legal are periods of 1 to 1000000 ps");
+    }
+    if args.equivalence == Some(0) {
+        bail!("--equivalence 0: legal are 1 cell and more");
     }
     if !args.curve.is_empty() {
         return curve::run(args, json);
@@ -178,7 +181,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     if json {
         print_json(&results)?
     } else {
-        print!("{}", tables::all(&results, Table::terminal))
+        show!("{}", tables::all(&results, Table::terminal))
     }
     let mut wrong: Vec<String> = faults.message().into_iter().collect();
     let unproven = results.equivalence.iter().flatten().filter(|p| !p.proven);

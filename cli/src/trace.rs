@@ -56,7 +56,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
             if json {
                 return print_json(&info);
             }
-            println!(
+            say!(
                 "{} kernels, {} copies of {} bytes in all, lines of {} bytes",
                 info.kernels.len(),
                 info.memcpys,
@@ -64,7 +64,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
                 info.line_bytes
             );
             for k in &info.kernels {
-                println!("{}", serde_json::to_string(k)?);
+                say!("{}", serde_json::to_string(k)?);
             }
             Ok(())
         }
@@ -76,7 +76,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
             if json {
                 return print_json(&serde_json::json!({"list": list}));
             }
-            println!("written: {}", list.display());
+            say!("written: {}", list.display());
             Ok(())
         }
     }

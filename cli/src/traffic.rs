@@ -92,7 +92,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     if json {
         return print_json(&document(&traffic, &config, &parameters, args));
     }
-    print!("{}", text(&traffic));
+    show!("{}", text(&traffic));
     Ok(())
 }
 

@@ -43,6 +43,7 @@ fn configuration() {
         (&["--set", "sms=banana"], &["sms", "banana", "2..=256"]),
         (&["--set", "copies=5"], &["copies", "5", "1..=4"]),
         (&["--set", "hashes=0", "--set", "copies=2"], &["copies", "2", "1..=1"]),
+        (&["--sms", "2", "--set", "lookup_ports=1", "--set", "copies=3"], &["copies", "3", "1..=2"]),
         (&["--set", "banks=48"], &["banks", "48", "power of two"]),
         (&["--set", "hash_bits=100"], &["hash_bits", "100", "multiple of banks"]),
         (&["--set", "hashes=8"], &["hashes", "8", "0..=7"]),

@@ -226,7 +226,7 @@ keys! {
         "How the hash positions are computed.";
     banks: u32 = PowerOfTwo { min: 1, max: 1024 }, "64", "banks", "C2P paper 4.3.2",
         "Banks of the Snapshot Matrix; at most hash_bits, dividing hash_bits and mask_bits.";
-    copies: u32 = Int { min: 1, max: 8 }, "auto" auto "min(4, k)", "copies", "C2P paper 4.3.2",
+    copies: u32 = Int { min: 1, max: 8 }, "auto" auto "min(4, k, sms + lookup_ports - 1)", "copies", "C2P paper 4.3.2",
         "Physical copies of the Snapshot Matrix; at most k.";
     lookup_ports: u32 = Int { min: 1, max: 8 }, "auto" auto "k", "rows per cycle", "ours; docs/decisions/lookup-ports.md",
         "Rows that one SM may read in a cycle; at most k. Fewer share the row multiplexers of the SM.";

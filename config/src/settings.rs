@@ -3,6 +3,7 @@
 use crate::error::ConfigError;
 use crate::keys::{Config, KEYS, KeyKind, KeySpec};
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::Path;
 
 /// The presets, with what they are.
@@ -15,6 +16,9 @@ pub const PRESETS: &[(&str, &str)] = &[
     ("a100", "SnakeCharmer on an A100: sc_sgu_threshold = 4"),
     ("v100", "SnakeCharmer on a V100: sc_sgu_threshold = 5"),
 ];
+
+/// A configuration file has a line for each key; a longer one is none.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Keys that a preset sets, and to what.
 pub fn preset_values(name: &str) -> Option<&'static [(&'static str, i64)]> {
@@ -74,8 +78,13 @@ impl Settings {
     /// range; each with file and line.
     pub fn add_file(&mut self, path: &Path) -> Result<(), ConfigError> {
         let name = path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|e| ConfigError::new(&name, "", "", format!("cannot read the configuration: {e}")))?;
+        let cannot = |why: String| ConfigError::new(&name, "", "", format!("cannot read the configuration: {why}"));
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(|e| cannot(e.to_string()))?;
+        file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|e| cannot(e.to_string()))?;
+        if text.len() as u64 > MOST_BYTES {
+            return Err(cannot(format!("it has more than {MOST_BYTES} bytes")));
+        }
         self.add_text(&name, &text)
     }
 

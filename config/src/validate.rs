@@ -1,7 +1,7 @@
 //! Defaults that depend on other keys, and what must hold between keys.
 
 use crate::error::ConfigError;
-use crate::keys::{Config, KEYS};
+use crate::keys::{Config, CopyChoice, KEYS};
 use crate::settings::Settings;
 
 pub(crate) fn resolve(settings: &Settings) -> Result<Config, ConfigError> {
@@ -14,9 +14,11 @@ pub(crate) fn resolve(settings: &Settings) -> Result<Config, ConfigError> {
     let sms = int("sms", 0);
     let engines = int("engines", 2 * sms);
     let tag_bits = int("address_bits", 0) - int("line_bytes", 0).trailing_zeros();
+    // Lookup port j of SM s reads copy (s + j) mod copies: with more copies some have no reader.
+    let readers = (sms + int("lookup_ports", k.max(1))).saturating_sub(1).max(1);
     let auto = |key: &str| match key {
         "hash_bits" => int(key, if hashes == 0 { 0 } else { 4096 }),
-        "copies" => int(key, k.clamp(1, 4)),
+        "copies" => int(key, k.clamp(1, 4).min(readers)),
         "lookup_ports" => int(key, k.max(1)),
         "engines" => engines,
         "update_engines" => int(key, engines.saturating_sub(sms).max(1)),
@@ -64,6 +66,10 @@ fn combinations(settings: &Settings, c: &Config) -> Result<(), ConfigError> {
     }
     if c.copies > k {
         return refuse("copies", c.copies, format!("1..={k} (at most k = {k}, the positions per tag)"));
+    }
+    let readers = c.sms + c.lookup_ports.min(k) - 1;
+    if c.copy_choice == CopyChoice::Fixed && c.copies > readers {
+        return refuse("copies", c.copies, format!("1..={readers} (at most sms + lookup_ports - 1, or a copy has no reader)"));
     }
     if c.lookup_ports > k {
         return refuse("lookup_ports", c.lookup_ports, format!("1..={k} (at most k = {k}, the positions per tag)"));

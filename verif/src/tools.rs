@@ -217,7 +217,10 @@ impl Toolbox {
                 continue;
             };
             if let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) {
-                overrides.insert(tool, PathBuf::from(value));
+                // Tools are started in other folders, so a path from here must become a whole one.
+                let program = PathBuf::from(value);
+                let below = program.components().count() > 1 && program.is_relative();
+                overrides.insert(tool, if below { std::path::absolute(&program).unwrap_or(program) } else { program });
             }
         }
         Self { path: std::env::var_os("PATH").unwrap_or_default(), overrides }

@@ -17,6 +17,9 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     sizes.sort_unstable();
     sizes.dedup();
     // All sizes are looked at before the first is mapped.
+    if let Some(sms) = sizes.iter().find(|n| !(2..=256).contains(*n)) {
+        anyhow::bail!("--curve {sms}: legal are numbers of SMs of 2 to 256");
+    }
     let package_of = |sms: &u32| -> anyhow::Result<Package> {
         let mut settings = args.config.settings()?;
         settings.set_sms(*sms)?;
@@ -52,7 +55,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     if json {
         return print_json(&curve);
     }
-    print!("{}", table(&curve).terminal());
+    show!("{}", table(&curve).terminal());
     Ok(())
 }
 

@@ -67,6 +67,10 @@ pub(super) fn module(c: &Context) -> Built {
     for ((name, text), events) in COUNTERS.iter().zip(events) {
         let count = m.reg(&format!("{name}_q"), width).doc(text);
         let sum = m.wire(&format!("{name}_now"), events.popcount()).doc("in this cycle");
+        if sum.width() > width {
+            // More events at once than the counter tells apart: it counts modulo 2^width.
+            m.mark_unused(sum.bits(width, sum.width() - width));
+        }
         let sum: Expr = sum.resize(width.max(sum.width())).trunc(width);
         count.next_when(&clear, 0u32);
         count.next(&*count + sum);

@@ -155,8 +155,10 @@ impl SystemParameters {
         ParameterError::check("system.zero_percent", self.zero_percent.into(), 0, 100)?;
         ParameterError::check("system.zero_lines", self.zero_lines.into(), 1, 65_536)?;
         let grain = u64::from(config.line_bytes) * u64::from(self.l2_banks) * u64::from(self.l2_ways.max(1));
-        if self.l2_bytes == 0 || !self.l2_bytes.is_multiple_of(grain) || self.l2_lines_per_bank(config) > 1 << 20 {
-            let legal = format!("a multiple of line_bytes * l2_banks * l2_ways = {grain}, at most 1048576 lines a bank");
+        if self.l2_bytes == 0 || !self.l2_bytes.is_multiple_of(grain) || self.l2_lines_per_bank(config) > 1 << 20 || self.l2_bytes > 4 << 30
+        {
+            let legal =
+                format!("a multiple of line_bytes * l2_banks * l2_ways = {grain}, at most 1048576 lines a bank and 4294967296 bytes");
             return Err(ParameterError::new("system.l2_bytes", self.l2_bytes, legal));
         }
         Ok(())

@@ -343,13 +343,29 @@ pub fn write_folder(
 ) -> Result<PathBuf, WriteError> {
     let io_error = |path: &Path, source| WriteError::Io { file: path.display().to_string(), source };
     fs::create_dir_all(folder).map_err(|source| io_error(folder, source))?;
+    // The files appear when all are complete.
+    let staging = folder.join(format!(".writing-{}", std::process::id()));
+    let written = write_files(folder, &staging, events, compression);
+    let _ = fs::remove_dir_all(&staging);
+    written
+}
+
+/// Writes the files to `staging` first.
+fn write_files(
+    folder: &Path,
+    staging: &Path,
+    events: impl IntoIterator<Item = Result<Event, TraceError>>,
+    compression: Compression,
+) -> Result<PathBuf, WriteError> {
+    let io_error = |path: &Path, source| WriteError::Io { file: path.display().to_string(), source };
+    fs::create_dir_all(staging).map_err(|source| io_error(staging, source))?;
     let extension = match compression {
         Compression::None => "",
         Compression::Xz => ".xz",
         Compression::Gzip => ".gz",
         Compression::Zstd => ".zst",
     };
-    let mut list = String::new();
+    let (mut list, mut names) = (String::new(), Vec::new());
     let mut kernels = 0;
     let mut events = events.into_iter();
     while let Some(event) = events.next().transpose()? {
@@ -360,8 +376,9 @@ pub fn write_folder(
             Event::KernelBegin(kernel) => {
                 kernels += 1;
                 let name = format!("kernel-{kernels}.traceg{extension}");
-                write_kernel(&folder.join(&name), &kernel, &mut events)?;
+                write_kernel(&staging.join(&name), &kernel, &mut events)?;
                 let _ = writeln!(list, "{name}");
+                names.push(name);
             }
             other => return Err(impossible(format!("{other:?}"), "it comes out of order")),
         }
@@ -369,9 +386,15 @@ pub fn write_folder(
     if kernels == 0 {
         return Err(impossible("a trace", "there is no kernel"));
     }
-    let path = folder.join("kernelslist.g");
+    let name = "kernelslist.g".to_string();
+    let path = staging.join(&name);
     fs::write(&path, list).map_err(|source| io_error(&path, source))?;
-    Ok(path)
+    names.push(name.clone());
+    for name in &names {
+        let path = folder.join(name);
+        fs::rename(staging.join(name), &path).map_err(|source| io_error(&path, source))?;
+    }
+    Ok(folder.join(name))
 }
 
 /// Writes the rest of a kernel's events, up to and including its end.

@@ -131,11 +131,11 @@ impl Flow<'_> {
             let names: Vec<String> = source.files.iter().map(|f| format!("\"{}\"", f.0)).collect();
             let script =
                 format!("read_verilog -DSYNTHESIS {}\nhierarchy -check -top {}\nwrite_rtlil design.il\n", names.join(" "), source.top);
-            run::yosys(&self.yosys, folder, &script, &format!("reading {}", source.top))
+            run::yosys(&self.yosys, folder, &script, &format!("reading {}", source.top))?;
+            // Yosys does not notice that its file could not be written whole.
+            read_units(&folder.join("design.il"), &source.top).map(|_| ())
         })?;
-        let path = folder.join("design.il");
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut units = unit::split(&text, &source.top).with_context(|| path.display().to_string())?;
+        let mut units = read_units(&folder.join("design.il"), &source.top)?;
         unit::attach(&mut units, &source.files);
         Ok(units)
     }
@@ -283,6 +283,15 @@ fn smallest(netlists: &[BTreeMap<String, u64>], unit: &Unit, library: &Library) 
     };
     let sizes = netlists.iter().map(size).enumerate();
     sizes.min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))).map(|(n, _)| n)
+}
+
+/// The units of an elaborated design.
+fn read_units(path: &Path, top: &str) -> anyhow::Result<Vec<Unit>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if !text.ends_with("end\n") {
+        bail!("{} was not written to its end: is there space left on the disk?", path.display());
+    }
+    unit::split(&text, top).with_context(|| path.display().to_string())
 }
 
 /// Units to map at the same time: the cores, and one for each two gigabytes of memory.

@@ -131,6 +131,14 @@ impl Library {
         if self.inverter().is_none() {
             bail!("the library {} has no inverter among its {} cells; give the file with the inverters too", self.name, self.cells.len());
         }
+        // Netlists are compared by area, and the gate equivalent divides by one.
+        let wrong = self.cells.iter().find(|(_, c)| !(0.0..1e9).contains(&c.area));
+        if let Some((name, cell)) = wrong {
+            bail!("the library {}: cell {name} has the area {}; legal are 0 to 1e9 um2", self.name, cell.area);
+        }
+        if self.gate_equivalent() == 0.0 || self.inverter().is_some_and(|c| c.1.area == 0.0) {
+            bail!("the library {}: its smallest inverter or NAND has no area", self.name);
+        }
         Ok(())
     }
 
@@ -167,15 +175,22 @@ impl Library {
     }
 }
 
+/// Longest Liberty file that is read; those of a process have some hundred million bytes.
+const MOST_BYTES: u64 = 2 << 30;
+
 /// Text of a Liberty file.
 fn read(path: &Path) -> anyhow::Result<String> {
     let cannot = || format!("--library {}: cannot read it", path.display());
-    let bytes = std::fs::read(path).with_context(cannot)?;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes)).with_context(cannot)?;
     let mut text = String::new();
     if bytes.starts_with(&[0x1f, 0x8b]) {
-        flate2::read::MultiGzDecoder::new(bytes.as_slice()).read_to_string(&mut text).with_context(cannot)?;
+        flate2::read::MultiGzDecoder::new(bytes.as_slice()).take(MOST_BYTES + 1).read_to_string(&mut text).with_context(cannot)?;
     } else {
         text = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    if bytes.len().max(text.len()) as u64 > MOST_BYTES {
+        bail!("--library {}: it has more than {MOST_BYTES} bytes", path.display());
     }
     if text.trim().is_empty() {
         bail!("--library {}: the file is empty", path.display());
