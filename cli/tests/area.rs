@@ -66,7 +66,7 @@ fn bad_input_is_one_message_and_nothing_is_written() {
         (vec!["synth", "--library", "/nonexistent.lib"], "/nonexistent.lib"),
         (vec!["synth", "--block", "l3"], "unknown block"),
         (vec!["synth", "--jobs", "0"], "--jobs 0: legal are"),
-        (vec!["synth", "--clock", "0"], "--clock 0: legal are"),
+        (vec!["synth", "--timing", "--clock", "0"], "--clock 0: legal are"),
         (vec!["place", "--utilization", "1.5"], "--utilization 1.5: legal are"),
         (vec!["place", "--effort", "0"], "--effort 0: legal are"),
     ] {

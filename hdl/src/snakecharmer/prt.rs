@@ -106,8 +106,7 @@ pub(super) fn module(c: &Context) -> Built {
 
     m.section("1. Fill");
     let fill_at = m.wire("fill_at", fill_valid.replicate(r) & fill_entry.bin_to_onehot(r));
-    let fill_row = m.case_mux("fill_row", &fill_entry, &lines, c.t).doc("line of the entry");
-    let fill_match = m.wire("fill_match", fill_row.eq(&fill_line));
+    let fill_match = m.wire("fill_match", lines.elem(&fill_entry, c.t).eq(&fill_line));
     let fills = spread(&mut m, "fills", &fill_at, &(fill_match.replicate(s) & &fill_mask));
     let arrive = m.wire("arrive", &slots.waiting & fills);
     let stays = spread(&mut m, "stays", &entries.enabled, &!&fill_bypass);
@@ -155,8 +154,7 @@ pub(super) fn module(c: &Context) -> Built {
     let refilled = refill(c, &mut m, &slots, &entries, &refill_ready, |m, entry, valid, mask| {
         m.assign(&refill_valid_o, valid);
         m.assign(&refill_mask_o, mask);
-        let line = m.case_mux("refill_line", entry, &lines, c.t);
-        m.assign(&refill_line_o, line);
+        m.assign(&refill_line_o, lines.elem(entry, c.t));
         let register = register(m, "refill_register", entry);
         m.assign(&refill_register_o, register);
     });
@@ -244,8 +242,7 @@ fn refill(
     let mask = m.reg("refill_mask_q", s).doc("its sectors");
     let entry_reg: Option<Reg> = (r > 1).then(|| m.reg("refill_entry_q", c.e).doc("its entry"));
     let entry = entry_reg.as_ref().map_or_else(|| Expr::zeros(1), Expr::from);
-    let consumed = m.case_mux("refill_consumed", &entry, &slots.consumed, s);
-    let offered = m.wire("refill_mask", &mask & consumed);
+    let offered = m.wire("refill_mask", &mask & slots.consumed.elem(&entry, s));
     let valid = m.wire("refill_valid", &busy & offered.reduce_or());
     show(m, &entry, &valid, &(busy.replicate(s) & &offered));
     let next = first_after(m, "refill_next", &entries.has_consumed, &entry);
