@@ -1,35 +1,10 @@
 //! `traffic` and `experiment`: bad input, results that are gone on from, the same bytes on any number of threads.
 
+mod common;
+
+use common::{l1forge, refused, scratch, text};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn l1forge(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_l1forge")).args(args).output().expect("the binary runs")
-}
-
-/// Runs, expects exit code 2, nothing on stdout, and all words in the one message.
-fn refused(args: &[&str], words: &[&str]) {
-    let output = l1forge(args);
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
-    assert!(output.stdout.is_empty(), "{args:?} printed {}", String::from_utf8_lossy(&output.stdout));
-    assert_eq!(message.matches("error: ").count(), 1, "{args:?}: {message}");
-    assert!(!message.contains("panicked"), "{args:?}: {message}");
-    for word in words {
-        assert!(message.contains(word), "{args:?}: no {word:?} in {message}");
-    }
-}
-
-fn scratch(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("l1forge-traffic-{}-{name}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).unwrap();
-    path
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use std::process::Output;
 
 #[test]
 fn bad_input_of_traffic() {

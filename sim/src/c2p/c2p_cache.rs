@@ -448,9 +448,7 @@ impl C2pCache {
         self.lookups.clock(&mut x.lookup_grants, debug);
         x.updates.clear();
         for (lane, model) in self.lanes.iter().enumerate() {
-            let first = x.updates.len();
             model.writes(|i, index, sm| x.updates.push(Update { port: lane * self.sizes.k + i, index, sm }));
-            x.updates[first..].sort_unstable_by_key(|update| update.port);
         }
         self.updates.arbitrate(&x.updates, self.refresh.clear(), &mut x.update_grants);
         self.updates.clock(&x.update_grants);

@@ -91,13 +91,12 @@ impl UpdateLane {
         }
     }
 
-    /// Tells `write` of every position that asks to be written: the position, the index and the SM of the oldest entry whose position is not written.
+    /// Tells `write` of every position that asks to be written, ascending: the position, the index and the SM of the oldest entry whose position is not written.
     pub fn writes(&self, mut write: impl FnMut(usize, u32, usize)) {
-        let mut asked = 0;
-        for entry in &self.queue {
-            let new = entry.pending & !asked;
-            bits(new.into()).for_each(|at| write(at, entry.indices[at], entry.sm));
-            asked |= new;
+        for at in bits(self.all_k.into()) {
+            if let Some(entry) = self.queue.iter().find(|e| e.pending >> at & 1 == 1) {
+                write(at, entry.indices[at], entry.sm);
+            }
         }
     }
 

@@ -32,6 +32,10 @@ pub enum WriteError {
     },
 }
 
+fn io_error(path: &Path, source: io::Error) -> WriteError {
+    WriteError::Io { file: path.display().to_string(), source }
+}
+
 fn impossible(what: impl Into<String>, why: impl Into<String>) -> WriteError {
     WriteError::Event { what: what.into(), why: why.into() }
 }
@@ -341,7 +345,6 @@ pub fn write_folder(
     events: impl IntoIterator<Item = Result<Event, TraceError>>,
     compression: Compression,
 ) -> Result<PathBuf, WriteError> {
-    let io_error = |path: &Path, source| WriteError::Io { file: path.display().to_string(), source };
     fs::create_dir_all(folder).map_err(|source| io_error(folder, source))?;
     // The files appear when all are complete.
     let staging = folder.join(format!(".writing-{}", std::process::id()));
@@ -357,7 +360,6 @@ fn write_files(
     events: impl IntoIterator<Item = Result<Event, TraceError>>,
     compression: Compression,
 ) -> Result<PathBuf, WriteError> {
-    let io_error = |path: &Path, source| WriteError::Io { file: path.display().to_string(), source };
     fs::create_dir_all(staging).map_err(|source| io_error(staging, source))?;
     let extension = match compression {
         Compression::None => "",
@@ -400,7 +402,7 @@ fn write_files(
 /// Writes the rest of a kernel's events, up to and including its end.
 fn write_kernel(path: &Path, kernel: &Kernel, events: &mut impl Iterator<Item = Result<Event, TraceError>>) -> Result<(), WriteError> {
     let named = |error| match error {
-        WriteError::Io { source, .. } => WriteError::Io { file: path.display().to_string(), source },
+        WriteError::Io { source, .. } => io_error(path, source),
         other => other,
     };
     let out = Output::create(path).map_err(text_error).map_err(named)?;

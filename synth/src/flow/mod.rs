@@ -133,9 +133,10 @@ impl Flow<'_> {
                 format!("read_verilog -DSYNTHESIS {}\nhierarchy -check -top {}\nwrite_rtlil design.il\n", names.join(" "), source.top);
             run::yosys(&self.yosys, folder, &script, &format!("reading {}", source.top))?;
             // Yosys does not notice that its file could not be written whole.
-            read_units(&folder.join("design.il"), &source.top).map(|_| ())
+            read_design(&folder.join("design.il")).map(|_| ())
         })?;
-        let mut units = read_units(&folder.join("design.il"), &source.top)?;
+        let path = folder.join("design.il");
+        let mut units = unit::split(&read_design(&path)?, &source.top).with_context(|| path.display().to_string())?;
         unit::attach(&mut units, &source.files);
         Ok(units)
     }
@@ -285,13 +286,13 @@ fn smallest(netlists: &[BTreeMap<String, u64>], unit: &Unit, library: &Library) 
     sizes.min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))).map(|(n, _)| n)
 }
 
-/// The units of an elaborated design.
-fn read_units(path: &Path, top: &str) -> anyhow::Result<Vec<Unit>> {
+/// The text of an elaborated design, whole.
+fn read_design(path: &Path) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     if !text.ends_with("end\n") {
         bail!("{} was not written to its end: is there space left on the disk?", path.display());
     }
-    unit::split(&text, top).with_context(|| path.display().to_string())
+    Ok(text)
 }
 
 /// Units to map at the same time: the cores, and one for each two gigabytes of memory.
