@@ -4,6 +4,7 @@
 
 use super::bits::Bits;
 use super::expr::{CmpOp, Expr, Kind, NaryOp};
+use std::rc::Rc;
 
 /// A simpler expression of the same value, or the operator unchanged.
 pub(crate) fn fold(width: u32, kind: Kind) -> Result<Expr, Kind> {
@@ -18,6 +19,7 @@ pub(crate) fn fold(width: u32, kind: Kind) -> Result<Expr, Kind> {
         },
         Kind::Nary(op, parts) => nary(width, op, parts),
         Kind::Sub(a, b) if is_zero(&b) => Ok(a),
+        Kind::Sub(a, b) if same(&a, &b) => Ok(Expr::zeros(width)),
         Kind::Mul(a, b) => match b.to_u64() {
             Some(0) => Ok(Expr::zeros(width)),
             Some(1) => Ok(a),
@@ -39,6 +41,7 @@ pub(crate) fn fold(width: u32, kind: Kind) -> Result<Expr, Kind> {
         Kind::Mux(c, a, b) => match c.as_lit() {
             Some(c) if c.is_zero() => Ok(b),
             Some(_) => Ok(a),
+            None if same(&a, &b) => Ok(a),
             None => Err(Kind::Mux(c, a, b)),
         },
         Kind::Concat(parts) => concat(parts),
@@ -46,6 +49,7 @@ pub(crate) fn fold(width: u32, kind: Kind) -> Result<Expr, Kind> {
         Kind::OneHotMux { ref sel, ref bus } if is_zero(sel) || is_zero(bus) => Ok(Expr::zeros(width)),
         Kind::Case { sel, arms, default } => match sel.as_lit() {
             Some(s) => Ok(arms.into_iter().find(|a| a.0 == *s).map_or(default, |a| a.1)),
+            None if arms.iter().all(|(_, arm)| same(arm, &default)) => Ok(default),
             None => Err(Kind::Case { sel, arms, default }),
         },
         other => Err(other),
@@ -68,6 +72,15 @@ fn all_constant(kind: &Kind) -> bool {
 }
 
 fn nary(width: u32, op: NaryOp, parts: Vec<Expr>) -> Result<Expr, Kind> {
+    if let [a, b] = &parts[..] {
+        match op {
+            NaryOp::And | NaryOp::Or if same(a, b) => return Ok(a.clone()),
+            NaryOp::Xor if same(a, b) => return Ok(Expr::zeros(width)),
+            NaryOp::And if opposite(a, b) => return Ok(Expr::zeros(width)),
+            NaryOp::Or | NaryOp::Xor if opposite(a, b) => return Ok(Expr::from(Bits::ones(width))),
+            _ => {}
+        }
+    }
     if parts.iter().all(|p| p.as_lit().is_none()) {
         return Err(Kind::Nary(op, parts));
     }
@@ -104,8 +117,53 @@ fn nary(width: u32, op: NaryOp, parts: Vec<Expr>) -> Result<Expr, Kind> {
     Err(Kind::Nary(op, rest))
 }
 
+/// Whether two expressions are the same tree: shared, or of the same few operators over the same leaves. Linters see that too.
+fn same(a: &Expr, b: &Expr) -> bool {
+    /// Larger trees are compared by identity alone, so that folding stays linear.
+    const MAX_SIZE: u32 = 64;
+    if Rc::ptr_eq(&a.0, &b.0) {
+        return true;
+    }
+    if a.width() != b.width() || a.0.size != b.0.size || a.0.size > MAX_SIZE {
+        return false;
+    }
+    let all = |a: &[Expr], b: &[Expr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b));
+    match (a.kind(), b.kind()) {
+        (Kind::Lit(a), Kind::Lit(b)) => a == b,
+        (Kind::Sig(a), Kind::Sig(b)) => Rc::ptr_eq(a, b),
+        (Kind::Not(a), Kind::Not(b)) | (Kind::Popcount(a), Kind::Popcount(b)) => same(a, b),
+        (Kind::Reduce(o, a), Kind::Reduce(p, b)) | (Kind::ReduceElems(o, a), Kind::ReduceElems(p, b)) => o == p && same(a, b),
+        (Kind::Nary(o, a), Kind::Nary(p, b)) => o == p && all(a, b),
+        (Kind::Cmp(o, a, x), Kind::Cmp(p, b, y)) => o == p && same(a, b) && same(x, y),
+        (Kind::Mul(a, k), Kind::Mul(b, l)) => k == l && same(a, b),
+        (Kind::Sub(a, x), Kind::Sub(b, y)) | (Kind::Shl(a, x), Kind::Shl(b, y)) | (Kind::Shr(a, x), Kind::Shr(b, y)) => {
+            same(a, b) && same(x, y)
+        }
+        (Kind::Mux(c, a, x), Kind::Mux(d, b, y)) => same(c, d) && same(a, b) && same(x, y),
+        (Kind::Concat(a), Kind::Concat(b)) => all(a, b),
+        (Kind::Repl(n, a), Kind::Repl(m, b)) => n == m && same(a, b),
+        (Kind::LoopVal(a), Kind::LoopVal(b)) => Rc::ptr_eq(&a.0, &b.0),
+        (Kind::Sel { base: a, dynamic: i, off: x }, Kind::Sel { base: b, dynamic: j, off: y }) => {
+            let terms =
+                x.terms.len() == y.terms.len() && x.terms.iter().zip(&y.terms).all(|(a, b)| Rc::ptr_eq(&a.0.0, &b.0.0) && a.1 == b.1);
+            let indices = i.len() == j.len() && i.iter().zip(j).all(|(a, b)| a.1 == b.1 && same(&a.0, &b.0));
+            terms && x.c == y.c && indices && same(a, b)
+        }
+        _ => false,
+    }
+}
+
+/// Whether one is the complement of the other.
+fn opposite(a: &Expr, b: &Expr) -> bool {
+    let complements = |a: &Expr, b: &Expr| matches!(a.kind(), Kind::Not(inner) if same(inner, b));
+    complements(a, b) || complements(b, a)
+}
+
 /// The result of a comparison that the operands cannot change.
 fn compare(op: CmpOp, a: &Expr, b: &Expr) -> Option<bool> {
+    if same(a, b) {
+        return Some(matches!(op, CmpOp::Eq | CmpOp::Le | CmpOp::Ge));
+    }
     let (lo_a, hi_a) = bounds(a);
     let (lo_b, hi_b) = bounds(b);
     let never_less = lo_a.compare(&hi_b).is_ge();
@@ -211,6 +269,21 @@ mod tests {
         assert_eq!(lit(&x.zext(6).lt(16)), Some(1));
         assert_eq!(lit(&x.zext(6).eq(16)), Some(0));
         assert!(lit(&x.zext(6).lt(15)).is_none());
+        assert_eq!(lit(&(&x - &x)), Some(0));
+        assert_eq!(lit(&(&x - &x).zext(6).ge(0)), Some(1));
+        assert_eq!(lit(&(!&x & &x)), Some(0));
+        assert_eq!(lit(&(&x | !&x)), Some(15));
+        assert_eq!(lit(&(&x ^ !&x)), Some(15));
+        assert_eq!(lit(&(&x ^ &x)), Some(0));
+        assert_eq!((&x & &x).to_string(), "x_i");
+        assert_eq!(c.mux(&x, &x).to_string(), "x_i");
+        // Equal trees made twice.
+        assert_eq!(lit(&(x.bits(1, 2) - x.bits(1, 2))), Some(0));
+        assert_eq!(lit(&(x.elem(&c, 2) - x.elem(&c, 2))), Some(0));
+        assert!(lit(&(x.bits(1, 2) - x.bits(2, 2))).is_none() && lit(&(x.elem(&c, 2) - x.elem(!&c, 2))).is_none());
+        assert_eq!(lit(&(&x + 1).le(&x + 1)), Some(1));
+        assert_eq!(lit(&(&x + 1).lt(&x + 1)), Some(0));
+        assert!(lit(&(&x + 1).le(&x + 2)).is_none() && lit(&(&x + 1).le(&x ^ 1)).is_none());
         assert!(lit(&x.eq(15)).is_none() && lit(&x.le(14)).is_none() && lit(&x.ge(1)).is_none());
     }
 }
