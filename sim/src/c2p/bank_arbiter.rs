@@ -21,6 +21,15 @@ pub struct Picks {
     pub grants: Vec<Option<u8>>,
 }
 
+/// The pick among the requests told so far, see [`BankArbiter::consider`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnePick {
+    /// Place in the request list.
+    pub place: usize,
+    /// Its requester comes after the last pick; otherwise it is the lowest of all.
+    after: bool,
+}
+
 /// A bank arbiter.
 #[derive(Debug, Clone)]
 pub struct BankArbiter {
@@ -60,6 +69,16 @@ impl BankArbiter {
                     }
                 }
             }
+        }
+    }
+
+    /// The only pick of an arbiter that makes one and does not merge, found request by request: tells it of the next one, of requester `index` at
+    /// `place` in the list, after all with lower indices.
+    pub fn consider(&self, pick: &mut Option<OnePick>, index: usize, place: usize) {
+        debug_assert!(self.picks == 1 && !self.merge);
+        let after = index > self.last;
+        if pick.is_none_or(|pick| after && !pick.after) {
+            *pick = Some(OnePick { place, after });
         }
     }
 
@@ -232,6 +251,11 @@ mod tests {
                 let requests: Vec<_> = (0..n).filter_map(|index| Some(Request { index, payload: wanted[index]? })).collect();
                 arbiter.arbitrate(&requests, &mut out);
                 let made: Vec<_> = out.picks.iter().map(|p| requests[*p].index).collect();
+                if picks == 1 && !merge {
+                    let mut pick = None;
+                    requests.iter().enumerate().for_each(|(place, r)| arbiter.consider(&mut pick, r.index, place));
+                    prop_assert_eq!(pick.map(|pick| pick.place), out.picks.first().copied());
+                }
                 let mut granted = vec![false; n];
                 requests.iter().zip(&out.grants).for_each(|(r, g)| granted[r.index] = g.is_some());
                 arbiter.clock(made.last().copied());

@@ -29,8 +29,6 @@ pub struct Encoder {
     g_mask: u32,
     coefficients: Vec<Vec<u32>>,
     bases: Vec<Tables>,
-    /// Bytes of a tag.
-    bytes: usize,
 }
 
 /// One base hash: for each byte of the tag, what each of its values contributes.
@@ -53,7 +51,7 @@ impl Encoder {
             remaining_bits = data.remaining_bits;
             g_mask = (1 << data.g_bits) - 1;
         }
-        Self { mask: c.mask_bits > 0, hash_rows: c.hash_rows(), sizes, remaining_bits, g_mask, coefficients, bases, bytes }
+        Self { mask: c.mask_bits > 0, hash_rows: c.hash_rows(), sizes, remaining_bits, g_mask, coefficients, bases }
     }
 
     /// The k indices of a tag.
@@ -68,7 +66,8 @@ impl Encoder {
         }
         let mut base = [0; MAX_K];
         for (value, tables) in base.iter_mut().zip(&self.bases) {
-            *value = (0..self.bytes).fold(tables.constant, |sum, b| sum ^ tables.bytes[b][(tag >> (8 * b)) as usize & 0xff]);
+            let bytes = tables.bytes.iter().zip(tag.to_le_bytes());
+            *value = bytes.fold(tables.constant, |sum, (table, byte)| sum ^ table[usize::from(byte)]);
         }
         for factors in &self.coefficients {
             let g = factors.iter().zip(&base).fold(0_u32, |sum, (f, h)| sum.wrapping_add(f.wrapping_mul(*h))) & self.g_mask;

@@ -5,6 +5,7 @@ use super::bf_engine::Encoder;
 use super::engine_pool::{self, EnginePool, Owner};
 use super::fill_queue::FillQueue;
 use super::lookup_network::{self, Lookup, LookupNetwork};
+use super::pins::{Inputs, L2Request, Outcome, Outputs, ProbeRequest, input, output};
 use super::probe_network::{self, Offer, ProbeNetwork};
 use super::probe_order::ProbeOrder;
 use super::probe_queue::{self, Probe, ProbeQueue};
@@ -12,84 +13,16 @@ use super::probe_return::{self, SlotEvent};
 use super::query_slot::{self, Alloc};
 use super::query_store::{self, Picks, QueryStore};
 use super::refresh_controller::{self, RefreshController};
-use super::signal::{self, ports};
 use super::sizes::{Indices, Sizes};
 use super::sm_set::{SmSet, bits};
 use super::snapshot_matrix::{SnapshotMatrix, Write};
 use super::statistics::{COUNTERS, Counts, Statistics};
-use super::stream_buffer::{Beat, StreamBuffer};
+use super::stream_buffer::StreamBuffer;
 use super::update_lane::{self, Origin, UpdateLane};
 use super::update_network::{self, Update, UpdateNetwork};
 use crate::block::{Block, Port, Signals};
 use l1forge_config::Config;
 use std::sync::Arc;
-
-ports! {
-/// Positions of the inputs of `c2p_cache`.
-pub mod input(z: Sizes) {
-    ENABLE = "enable_i", 1, 1;
-    FLUSH = "flush_i", 1, 1;
-    CLEAR_STATISTICS = "clear_statistics_i", 1, 1;
-    MISS_VALID = "miss_valid_i", z.n, 1;
-    MISS_TAG = "miss_tag_i", z.n, z.t;
-    MISS_ID = "miss_id_i", z.n, z.i;
-    MISS_SHAREABLE = "miss_shareable_i", z.n, 1;
-    OUTCOME_READY = "outcome_ready_i", z.n, 1;
-    PROBE_READY = "probe_ready_i", z.n, 1;
-    ANSWER_VALID = "answer_valid_i", z.n, 1;
-    ANSWER_HIT = "answer_hit_i", z.n, 1;
-    L2_READY = "l2_ready_i", z.n, 1;
-    REFRESH_READY = "refresh_ready_i", z.n, 1;
-    STREAM_VALID = "stream_valid_i", 1, 1;
-    STREAM_SM = "stream_sm_i", 1, z.s;
-    STREAM_TAG = "stream_tag_i", z.st, z.t;
-    STREAM_KEEP = "stream_keep_i", z.st, 1;
-    STREAM_LAST = "stream_last_i", 1, 1;
-    FILL_VALID = "fill_valid_i", z.n, 1;
-    FILL_TAG = "fill_tag_i", z.n, z.t;
-    DEBUG_VALID = "debug_valid_i", 1, 1;
-    DEBUG_INDEX = "debug_index_i", 1, z.x;
-} }
-
-ports! {
-/// Positions of the outputs of `c2p_cache`.
-pub mod output(z: Sizes) {
-    MATRIX_READY = "matrix_ready_o", 1, 1;
-    MISS_READY = "miss_ready_o", z.n, 1;
-    OUTCOME_VALID = "outcome_valid_o", z.n, 1;
-    OUTCOME_ID = "outcome_id_o", z.n, z.i;
-    OUTCOME_REMOTE = "outcome_remote_o", z.n, 1;
-    OUTCOME_SOURCE = "outcome_source_o", z.n, z.s;
-    OUTCOME_REASON = "outcome_reason_o", z.n, 3;
-    PROBE_VALID = "probe_valid_o", z.n, 1;
-    PROBE_TAG = "probe_tag_o", z.n, z.t;
-    PROBE_REQUESTER = "probe_requester_o", z.n, z.s;
-    ANSWER_READY = "answer_ready_o", z.n, 1;
-    L2_VALID = "l2_valid_o", z.n, 1;
-    L2_TAG = "l2_tag_o", z.n, z.t;
-    L2_ID = "l2_id_o", z.n, z.i;
-    REFRESH_VALID = "refresh_valid_o", z.n, 1;
-    STREAM_READY = "stream_ready_o", 1, 1;
-    FILL_READY = "fill_ready_o", z.n, 1;
-    COUNT_MISSES = "count_misses_o", 1, z.cb;
-    COUNT_QUERIES = "count_queries_o", 1, z.cb;
-    COUNT_CONFLICTS = "count_conflicts_o", 1, z.cb;
-    COUNT_PROBES = "count_probes_o", 1, z.cb;
-    COUNT_REMOTE_HITS = "count_remote_hits_o", 1, z.cb;
-    COUNT_FALSE_POSITIVE_PROBES = "count_false_positive_probes_o", 1, z.cb;
-    COUNT_DISCARDED_ANSWERS = "count_discarded_answers_o", 1, z.cb;
-    COUNT_EXPIRED_PROBES = "count_expired_probes_o", 1, z.cb;
-    COUNT_NO_CANDIDATE = "count_no_candidate_o", 1, z.cb;
-    COUNT_ALL_MISSED = "count_all_missed_o", 1, z.cb;
-    COUNT_BUSY = "count_busy_o", 1, z.cb;
-    COUNT_QUEUE_FULL = "count_queue_full_o", 1, z.cb;
-    COUNT_DISABLED = "count_disabled_o", 1, z.cb;
-    COUNT_DROPPED_FILLS = "count_dropped_fills_o", 1, z.cb;
-    COUNT_REBUILDS = "count_rebuilds_o", 1, z.cb;
-    DEBUG_READY = "debug_ready_o", 1, 1;
-    DEBUG_VALID = "debug_valid_o", 1, 1;
-    DEBUG_ROW = "debug_row_o", 1, z.n;
-} }
 
 /// What happened inside the model in one cycle, for oracles and tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -123,7 +56,8 @@ pub struct TapRead {
 
 /// The cycle-accurate model of the whole C2P-Cache.
 ///
-/// It is used through [`Block`]; [`input`] and [`output`] are the positions of its ports.
+/// It is used through [`Block`]; [`input`] and [`output`] are the positions of its ports. A program that drives it by itself is faster through
+/// [`C2pCache::show`] and [`C2pCache::step`].
 pub struct C2pCache {
     sizes: Sizes,
     now: u32,
@@ -137,13 +71,15 @@ pub struct C2pCache {
     fills: Vec<FillQueue>,
     buffer: StreamBuffer,
     lanes: Vec<UpdateLane>,
-    /// Per lane: the SMs and stream tags (a mask) that are its sources.
-    sources: Vec<(SmSet, u64)>,
+    /// Per SM or stream tag: the lane whose source it is.
+    lane_of: Vec<u8>,
     updates: UpdateNetwork,
     refresh: RefreshController,
     statistics: Statistics,
     tap: Option<Tap>,
     scratch: Scratch,
+    /// What the ports of the block are translated to.
+    pins: (Inputs, Outputs),
     /// SMs with a query, those of them that take no other, those whose queries rest, SMs with probes to answer, with fill notices: a cycle
     /// looks only where something may happen.
     querying: SmSet,
@@ -151,6 +87,8 @@ pub struct C2pCache {
     resting: SmSet,
     probed: SmSet,
     filling: SmSet,
+    /// Lanes with tags.
+    busy_lanes: u64,
 }
 
 /// What is found in a cycle; kept to avoid allocation.
@@ -163,6 +101,8 @@ struct Scratch {
     picked: SmSet,
     engines: engine_pool::Arbitration,
     lane_offers: Vec<Option<update_lane::Offer>>,
+    /// Lanes, a mask, with a source that has a tag.
+    offering: u64,
     /// Stream tags that leave.
     stream_taken: u64,
     lookups: Vec<Lookup>,
@@ -173,9 +113,9 @@ struct Scratch {
     rows: Vec<Rows>,
     /// Per slot.
     events: Vec<SlotEvent>,
-    /// SMs with rows.
-    reached: SmSet,
-    /// SMs with the result of an engine, rows or probe events.
+    /// Per SM: the slots, a mask, with the result of an engine, rows or probe events.
+    reached: Vec<u64>,
+    /// SMs with such slots.
     called: SmSet,
     offers: Vec<Offer>,
     offer_grants: probe_network::Arbitration,
@@ -204,6 +144,7 @@ impl C2pCache {
             lookup_ready: vec![0; z.n],
             rows: vec![Rows::default(); z.n * z.q],
             events: vec![SlotEvent::default(); z.n * z.q],
+            reached: vec![0; z.n],
             pushes: vec![None; z.n],
             encoded: vec![None; z.n],
             lane_encoded: vec![None; z.w],
@@ -222,22 +163,19 @@ impl C2pCache {
             fills: vec![FillQueue::new(c); z.n],
             buffer: StreamBuffer::new(c),
             lanes: (0..z.w).map(|lane| UpdateLane::new(c, lane)).collect(),
-            sources: (0..z.w)
-                .map(|lane| {
-                    let tags = (lane..z.st).step_by(z.w).fold(0, |tags, tag| tags | 1 << tag);
-                    ((lane..z.n).step_by(z.w).collect(), tags)
-                })
-                .collect(),
+            lane_of: (0..z.n.max(z.st)).map(|source| (source % z.w) as u8).collect(),
             updates: UpdateNetwork::new(c),
             refresh: RefreshController::new(c),
             statistics: Statistics::new(c),
             tap: None,
             scratch,
+            pins: (Inputs::new(c), Outputs::new(c)),
             querying: SmSet::EMPTY,
             full: SmSet::EMPTY,
             resting: SmSet::EMPTY,
             probed: SmSet::EMPTY,
             filling: SmSet::EMPTY,
+            busy_lanes: 0,
             sizes,
         }
     }
@@ -260,6 +198,61 @@ impl C2pCache {
     /// The row of a bank as it is now.
     pub fn row(&self, bank: usize, row: u32) -> SmSet {
         self.matrix.row(bank, row)
+    }
+
+    /// [`Block::eval`], of which only the debug port looks at inputs.
+    pub fn show(&mut self, inputs: &Inputs, o: &mut Outputs) {
+        self.prepare();
+        let Self { sizes: z, scratch: x, .. } = &*self;
+        o.matrix_ready = self.refresh.matrix_ready();
+        o.stream_ready = self.buffer.ready(x.stream_taken);
+        o.refresh_valid = self.refresh.requests();
+        o.miss_ready = z.all_sms() & !self.full;
+        o.fill_ready = z.all_sms() & !self.filling;
+        for sm in self.filling.iter() {
+            o.fill_ready.set(sm, self.fills[sm].ready());
+        }
+        (o.outcome_valid, o.l2_valid, o.probe_valid) = Default::default();
+        for sm in x.picked.iter() {
+            let (store, picks) = (&self.stores[sm], &x.picks[sm]);
+            if let Some(slot) = picks.outcome.map(|q| store.slot(q)) {
+                let (remote, source, reason) = query_slot::outcome(slot.end());
+                o.outcome_valid.insert(sm);
+                o.outcome[sm] = Outcome { id: slot.id(), remote, source, reason };
+            }
+            if let Some(slot) = picks.l2.map(|q| store.slot(q)) {
+                o.l2_valid.insert(sm);
+                o.l2[sm] = L2Request { tag: slot.tag(), id: slot.id() };
+            }
+        }
+        for sm in self.probed.iter() {
+            if let Some(probe) = self.queues[sm].probe(self.now) {
+                o.probe_valid.insert(sm);
+                o.probe[sm] = ProbeRequest { tag: probe.tag, requester: probe.requester };
+            }
+        }
+        o.counters = *self.statistics.counters();
+        if z.debug {
+            o.debug_ready = self.debug_ready(inputs.debug_index);
+            o.debug_row = self.lookups.debug_returned().map(|position| self.matrix.data(position));
+        }
+    }
+
+    /// [`Block::clock`].
+    pub fn step(&mut self, inputs: &Inputs) {
+        self.prepare();
+        let mut events = Counts::default();
+        self.fill_tap();
+        self.clock_engines();
+        self.clock_queries(inputs, &mut events);
+        self.clock_updates(inputs, &mut events);
+        if let Some(tap) = &mut self.tap {
+            tap.writes.clear();
+            tap.writes.extend(self.scratch.update_grants.all_writes());
+        }
+        self.statistics.clock(&events, inputs.clear_statistics);
+        self.now = self.sizes.wrap(self.now + 1);
+        self.scratch.prepared = false;
     }
 
     /// Finds what depends on state alone.
@@ -299,11 +292,15 @@ impl C2pCache {
             Origin::Stream(tag) => tags >> tag & 1 == 1,
         };
         let mut updating = 0;
-        for (lane, offer) in x.lane_offers.iter_mut().enumerate() {
-            let (lane_sms, lane_tags) = self.sources[lane];
-            let any = !(lane_sms & fills).is_empty() || lane_tags & tags != 0;
-            *offer = if any { self.lanes[lane].offer(self.refresh.block(), valid) } else { None };
+        let offering = fills.iter().chain(bits(tags)).fold(0_u64, |lanes, source| lanes | 1 << self.lane_of[source]);
+        for lane in bits(x.offering & !offering) {
+            x.lane_offers[lane] = None;
+        }
+        x.offering = offering;
+        for lane in bits(offering) {
+            let offer = self.lanes[lane].offer(self.refresh.block(), valid);
             updating |= u64::from(offer.is_some()) << lane;
+            x.lane_offers[lane] = offer;
         }
         self.pool.arbitrate(encoding, updating, &mut x.engines);
         x.stream_taken = 0;
@@ -318,9 +315,8 @@ impl C2pCache {
     }
 
     /// The debug read taken in this cycle.
-    fn debug_read(&self, inputs: &Signals) -> Option<u32> {
-        let valid = self.sizes.debug && signal::is(inputs, input::DEBUG_VALID, 0);
-        valid.then(|| inputs.get(input::DEBUG_INDEX, 0) as u32).filter(|&index| self.debug_ready(index))
+    fn debug_read(&self, inputs: &Inputs) -> Option<u32> {
+        inputs.debug_valid.then_some(inputs.debug_index).filter(|&index| self.debug_ready(index))
     }
 
     fn debug_ready(&self, index: u32) -> bool {
@@ -328,14 +324,14 @@ impl C2pCache {
     }
 
     /// Queries: rows, probe events, engine results; then the stores.
-    fn clock_queries(&mut self, inputs: &Signals, events: &mut Counts) {
+    fn clock_queries(&mut self, inputs: &Inputs, events: &mut Counts) {
         let Self { sizes: z, scratch: x, now, .. } = self;
         let now = *now;
         for returned in self.lookups.returned() {
             x.rows[returned.sm * z.q + usize::from(returned.slot)].add(returned.i, self.matrix.data(returned.position));
-            x.reached.insert(returned.sm);
+            x.reached[returned.sm] |= 1 << returned.slot;
+            x.called.insert(returned.sm);
         }
-        x.called |= x.reached;
         for (lookup, &granted) in x.lookups.iter().zip(&x.lookup_grants.granted) {
             x.lookup_ready[lookup.sm] |= u8::from(granted) << lookup.i;
             events.conflicts += u64::from(!granted);
@@ -357,12 +353,11 @@ impl C2pCache {
         }
         for target in self.probed.iter() {
             let (queue, push) = (&mut self.queues[target], x.pushes[target].take());
-            let is = |port| signal::is(inputs, port, target);
-            let answer = is(input::ANSWER_VALID).then(|| is(input::ANSWER_HIT));
+            let answer = inputs.answer_valid.contains(target).then(|| inputs.answer_hit.contains(target));
             if push.is_none() && answer.is_none() && queue.rests(now) {
                 continue;
             }
-            let i = probe_queue::In { now, push, answer, probe_ready: is(input::PROBE_READY) };
+            let i = probe_queue::In { now, push, answer, probe_ready: inputs.probe_ready.contains(target) };
             events.probes += u64::from(i.probe_ready && queue.probe(now).is_some());
             let happened = queue.step(&i);
             events.discarded_answers += u64::from(happened.discarded);
@@ -370,20 +365,20 @@ impl C2pCache {
             events.expired_probes += u64::from(happened.expired.is_some());
             for event in [happened.answer, happened.expired].into_iter().flatten() {
                 probe_return::deliver(z, event, &mut x.events);
+                x.reached[event.requester] |= 1 << event.slot;
                 x.called.insert(event.requester);
             }
             self.probed.set(target, !queue.is_idle());
         }
 
-        let enabled = signal::is(inputs, input::ENABLE, 0) && self.refresh.matrix_ready();
-        let missing = signal::sms(inputs, input::MISS_VALID) & !self.full;
+        let enabled = inputs.enable && self.refresh.matrix_ready();
+        let missing = inputs.miss_valid & !self.full;
         for sm in (x.picked | x.called | missing).iter() {
             let store = &mut self.stores[sm];
-            let is = |port| signal::is(inputs, port, sm);
             let miss = missing.contains(sm).then(|| Alloc {
-                query: enabled && is(input::MISS_SHAREABLE),
-                tag: inputs.get(input::MISS_TAG, sm),
-                id: inputs.get(input::MISS_ID, sm),
+                query: enabled && inputs.miss_shareable.contains(sm),
+                tag: inputs.miss_tag[sm],
+                id: inputs.miss_id[sm],
             });
             if let Some(miss) = miss {
                 events.misses += 1;
@@ -398,24 +393,25 @@ impl C2pCache {
                 lookup_ready: std::mem::take(&mut x.lookup_ready[sm]),
                 select_target: if picks.select.is_some() { self.orders[sm].nearest(store.select_candidates(picks)) } else { None },
                 offer_ready: x.offer_grants.ready.contains(sm),
-                l2_ready: is(input::L2_READY),
-                outcome_ready: is(input::OUTCOME_READY),
+                l2_ready: inputs.l2_ready.contains(sm),
+                outcome_ready: inputs.outcome_ready.contains(sm),
             };
             if let Some(q) = picks.outcome.filter(|_| i.outcome_ready) {
                 let (remote, _, reason) = query_slot::outcome(store.slot(q).end());
                 events.outcome(remote, reason);
             }
             let slots = sm * z.q..(sm + 1) * z.q;
-            store.clock(picks, &i, &x.rows[slots.clone()], &x.events[slots.clone()]);
+            let reached = std::mem::take(&mut x.reached[sm]);
+            store.clock(picks, &i, reached, &x.rows[slots.clone()], &x.events[slots.clone()]);
             self.querying.set(sm, !store.is_idle());
             self.full.set(sm, !store.miss_ready());
             self.resting.set(sm, store.rests());
-            if x.reached.contains(sm) {
-                x.rows[slots.clone()].fill(Rows::default());
+            for slot in bits(reached) {
+                x.rows[slots.start + slot] = Rows::default();
+                x.events[slots.start + slot] = SlotEvent::default();
             }
-            x.events[slots].fill(SlotEvent::default());
         }
-        (x.reached, x.called) = (SmSet::EMPTY, SmSet::EMPTY);
+        x.called = SmSet::EMPTY;
     }
 
     /// Engine results go to their owners, and new tags enter the engines.
@@ -425,6 +421,7 @@ impl C2pCache {
             match *owner {
                 Owner::Miss { sm, slot } => {
                     x.encoded[sm] = Some((slot, *indices));
+                    x.reached[sm] |= 1 << slot;
                     x.called.insert(sm);
                 }
                 Owner::Update { lane } => x.lane_encoded[lane] = Some(*indices),
@@ -442,13 +439,13 @@ impl C2pCache {
     }
 
     /// The matrix, and the update path.
-    fn clock_updates(&mut self, inputs: &Signals, events: &mut Counts) {
+    fn clock_updates(&mut self, inputs: &Inputs, events: &mut Counts) {
         let debug = self.debug_read(inputs);
         let Self { scratch: x, .. } = self;
         self.lookups.clock(&mut x.lookup_grants, debug);
         x.updates.clear();
-        for (lane, model) in self.lanes.iter().enumerate() {
-            model.writes(|i, index, sm| x.updates.push(Update { port: lane * self.sizes.k + i, index, sm }));
+        for lane in bits(self.busy_lanes) {
+            self.lanes[lane].writes(|i, index, sm| x.updates.push(Update { port: lane * self.sizes.k + i, index, sm }));
         }
         self.updates.arbitrate(&x.updates, self.refresh.clear(), &mut x.update_grants);
         self.updates.clock(&x.update_grants);
@@ -461,34 +458,35 @@ impl C2pCache {
         }
         x.lookup_grants.reads.iter().for_each(|read| self.matrix.read(*read));
         x.update_grants.writes.iter().for_each(|write| self.matrix.write(*write));
+        if let Some((clear, mask)) = x.update_grants.clear {
+            self.matrix.clear(clear.row, mask, &x.update_grants.cleared);
+        }
 
         let sm = self.refresh.sm();
         let refresh_in = self.refresh_inputs(inputs);
         let flush = refresh_in.flush;
         let Self { scratch: x, .. } = self;
-        for (lane, model) in self.lanes.iter_mut().enumerate() {
-            let taken = x.engines.update >> lane & 1 == 1;
+        // Lanes without tags that take none stay as they are.
+        for lane in bits(self.busy_lanes | x.engines.update) {
+            let (taken, model) = (x.engines.update >> lane & 1 == 1, &mut self.lanes[lane]);
             model.clock(x.lane_offers[lane], taken, sm, x.lane_encoded[lane].take(), std::mem::take(&mut x.written[lane]));
+            self.busy_lanes = self.busy_lanes & !(1 << lane) | u64::from(!model.is_empty()) << lane;
         }
         let mut dropped = SmSet::EMPTY;
-        let noticed = signal::sms(inputs, input::FILL_VALID);
+        let noticed = inputs.fill_valid;
         let changing = if flush { self.sizes.all_sms() } else { noticed | x.fill_taken };
         for sm in changing.iter() {
             let queue = &mut self.fills[sm];
-            let notice = noticed.contains(sm).then(|| inputs.get(input::FILL_TAG, sm));
+            let notice = noticed.contains(sm).then(|| inputs.fill_tag[sm]);
             if queue.dropped(notice.is_some(), flush) {
                 dropped.insert(sm);
             }
             queue.clock(notice, x.fill_taken.contains(sm), flush);
             self.filling.set(sm, queue.head().is_some());
         }
-        let beat = signal::is(inputs, input::STREAM_VALID, 0) && self.buffer.ready(x.stream_taken);
-        let beat = beat.then(|| {
-            let keep = signal::mask(inputs, input::STREAM_KEEP);
-            Beat { sm: inputs.get(input::STREAM_SM, 0) as usize, keep, last: signal::is(inputs, input::STREAM_LAST, 0) }
-        });
+        let beat = inputs.stream.filter(|_| self.buffer.ready(x.stream_taken));
         let load = self.refresh.streaming() && beat.is_some_and(|b| b.sm == sm);
-        self.buffer.clock(x.stream_taken, beat.map(|b| (b, inputs.words(input::STREAM_TAG))), load, flush);
+        self.buffer.clock(x.stream_taken, beat.map(|b| (b, &inputs.stream_tag[..])), load, flush);
         let rebuilt = self.refresh.rebuilt(&refresh_in);
         events.rebuilds += u64::from(rebuilt);
         events.dropped_fills += u64::from(dropped.len());
@@ -500,18 +498,16 @@ impl C2pCache {
         self.refresh.clock(&refresh_in);
     }
 
-    fn refresh_inputs(&self, inputs: &Signals) -> refresh_controller::In {
-        let beat = signal::is(inputs, input::STREAM_VALID, 0)
-            && self.buffer.ready(self.scratch.stream_taken)
-            && inputs.get(input::STREAM_SM, 0) as usize == self.refresh.sm();
+    fn refresh_inputs(&self, inputs: &Inputs) -> refresh_controller::In {
+        let beat = inputs.stream.filter(|beat| self.buffer.ready(self.scratch.stream_taken) && beat.sm == self.refresh.sm());
         refresh_controller::In {
-            lanes_empty: self.lanes.iter().all(UpdateLane::is_empty),
-            lanes_match: self.refresh.hold() && self.lanes.iter().any(|lane| lane.matches(self.refresh.sm())),
-            refresh_ready: signal::sms(inputs, input::REFRESH_READY),
-            last: beat && signal::is(inputs, input::STREAM_LAST, 0),
-            beat,
+            lanes_empty: self.busy_lanes == 0,
+            lanes_match: self.refresh.hold() && bits(self.busy_lanes).any(|lane| self.lanes[lane].matches(self.refresh.sm())),
+            refresh_ready: inputs.refresh_ready,
+            last: beat.is_some_and(|beat| beat.last),
+            beat: beat.is_some(),
             buffer_empty: self.buffer.valid() == 0,
-            flush: signal::is(inputs, input::FLUSH, 0),
+            flush: inputs.flush,
             clear_ready: self.scratch.update_grants.clear_ready,
         }
     }
@@ -545,70 +541,17 @@ impl Block for C2pCache {
     }
 
     fn eval(&mut self, inputs: &Signals, outputs: &mut Signals) {
-        self.prepare();
-        let Self { sizes: z, scratch: x, .. } = &*self;
-        signal::set_bit(outputs, output::MATRIX_READY, self.refresh.matrix_ready());
-        signal::set_bit(outputs, output::STREAM_READY, self.buffer.ready(x.stream_taken));
-        signal::set_sms(outputs, output::REFRESH_VALID, self.refresh.requests());
-        outputs.words_mut(output::ANSWER_READY).fill(1);
-        outputs.words_mut(output::MISS_READY).fill(1);
-        for sm in self.full.iter() {
-            outputs.set(output::MISS_READY, sm, 0);
-        }
-        outputs.words_mut(output::FILL_READY).fill(1);
-        for sm in self.filling.iter() {
-            outputs.set(output::FILL_READY, sm, u64::from(self.fills[sm].ready()));
-        }
-        // From OUTCOME_VALID to L2_ID, all but ANSWER_READY, which lies between: most are 0 in most cycles.
-        for port in (output::OUTCOME_VALID..output::ANSWER_READY).chain(output::L2_VALID..=output::L2_ID) {
-            outputs.words_mut(port).fill(0);
-        }
-        for sm in x.picked.iter() {
-            let (store, picks) = (&self.stores[sm], &x.picks[sm]);
-            if let Some(slot) = picks.outcome.map(|q| store.slot(q)) {
-                let (remote, source, reason) = query_slot::outcome(slot.end());
-                outputs.set(output::OUTCOME_VALID, sm, 1);
-                outputs.set(output::OUTCOME_ID, sm, slot.id());
-                outputs.set(output::OUTCOME_REMOTE, sm, u64::from(remote));
-                outputs.set(output::OUTCOME_SOURCE, sm, source);
-                outputs.set(output::OUTCOME_REASON, sm, reason);
-            }
-            if let Some(slot) = picks.l2.map(|q| store.slot(q)) {
-                outputs.set(output::L2_VALID, sm, 1);
-                outputs.set(output::L2_TAG, sm, slot.tag());
-                outputs.set(output::L2_ID, sm, slot.id());
-            }
-        }
-        for sm in self.probed.iter() {
-            if let Some(probe) = self.queues[sm].probe(self.now) {
-                outputs.set(output::PROBE_VALID, sm, 1);
-                outputs.set(output::PROBE_TAG, sm, probe.tag);
-                outputs.set(output::PROBE_REQUESTER, sm, probe.requester as u64);
-            }
-        }
-        for (counter, &value) in self.statistics.counters().iter().enumerate() {
-            outputs.set(output::COUNT_MISSES + counter, 0, value);
-        }
-        if z.debug {
-            let position = self.lookups.debug_returned();
-            signal::set_bit(outputs, output::DEBUG_READY, self.debug_ready(inputs.get(input::DEBUG_INDEX, 0) as u32));
-            signal::set_bit(outputs, output::DEBUG_VALID, position.is_some());
-            signal::set_row(outputs, output::DEBUG_ROW, 0, position.map_or(SmSet::EMPTY, |p| self.matrix.data(p)));
-        }
+        let (mut i, mut o) = std::mem::take(&mut self.pins);
+        i.read(inputs);
+        self.show(&i, &mut o);
+        o.write(outputs);
+        self.pins = (i, o);
     }
 
     fn clock(&mut self, inputs: &Signals) {
-        self.prepare();
-        let mut events = Counts::default();
-        self.fill_tap();
-        self.clock_engines();
-        self.clock_queries(inputs, &mut events);
-        self.clock_updates(inputs, &mut events);
-        if let Some(tap) = &mut self.tap {
-            tap.writes.clone_from(&self.scratch.update_grants.writes);
-        }
-        self.statistics.clock(&events, signal::is(inputs, input::CLEAR_STATISTICS, 0));
-        self.now = self.sizes.wrap(self.now + 1);
-        self.scratch.prepared = false;
+        let (mut i, o) = std::mem::take(&mut self.pins);
+        i.read(inputs);
+        self.step(&i);
+        self.pins = (i, o);
     }
 }

@@ -17,6 +17,7 @@ pub mod environment;
 mod fill_queue;
 mod lookup_network;
 pub mod oracle;
+mod pins;
 mod probe_engine;
 mod probe_network;
 pub(crate) mod probe_order;
@@ -36,12 +37,14 @@ mod update_lane;
 mod update_network;
 
 pub use bound::miss_bound;
-pub use c2p_cache::{C2pCache, Tap, TapRead, input, output};
+pub use c2p_cache::{C2pCache, Tap, TapRead};
 pub use encode::{Position, encode};
+pub use pins::{Inputs, L2Request, Outcome, Outputs, ProbeRequest, input, output};
 pub use probe_engine::Reason;
 pub use sm_set::SmSet;
 pub use snapshot_matrix::Write;
 pub use statistics::COUNTERS;
+pub use stream_buffer::Beat;
 
 use crate::block::Block;
 use l1forge_config::{Config, CopyChoice};

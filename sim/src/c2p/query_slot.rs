@@ -21,17 +21,17 @@ pub struct Alloc {
 
 /// What reaches a slot in one cycle. `probe.start` is found by the slot.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct In {
+pub struct In<'a> {
     /// A miss.
     pub alloc: Option<Alloc>,
     /// The tag is taken by an engine.
     pub encode_ready: bool,
     /// The result of the engine.
-    pub encoded: Option<Indices>,
+    pub encoded: Option<&'a Indices>,
     /// Lookups that are granted, a mask.
     pub lookup_ready: u8,
-    /// Rows that arrive.
-    pub rows: Rows,
+    /// Rows that arrive, if any do.
+    pub rows: Option<&'a Rows>,
     /// What reaches the probe engine.
     pub probe: probe_engine::In,
     /// The L2 request is taken.
@@ -163,15 +163,16 @@ impl QuerySlot {
             State::Encode => {}
             State::Encoding => {
                 if let Some(indices) = i.encoded {
-                    (self.indices, self.pending) = (indices, self.all_k);
+                    (self.indices, self.pending) = (*indices, self.all_k);
                     self.reduction.start(self.all_k, self.all_sms);
                     self.state = State::Lookup;
                 }
             }
             State::Lookup => {
                 self.pending &= !i.lookup_ready;
-                let done = self.reduction.done(i.rows);
-                self.reduction.rows(i.rows);
+                let rows = i.rows.copied().unwrap_or_default();
+                let done = self.reduction.done(rows);
+                self.reduction.rows(rows);
                 if done {
                     self.hold = self.hold_cycles;
                     self.leave_lookup(&mut probe);
@@ -267,10 +268,9 @@ impl QuerySlotBlock {
         Self { sizes: Sizes::new(c), slot: QuerySlot::new(c) }
     }
 
-    fn inputs_of(&self, inputs: &Signals) -> In {
+    fn inputs_of<'a>(inputs: &Signals, indices: &'a Indices, rows: &'a Rows) -> In<'a> {
         let is = |port| signal::is(inputs, port, 0);
         let found = is(i::SELECT_FOUND).then(|| inputs.get(i::SELECT_TARGET, 0) as usize);
-        let Sizes { k, x, .. } = self.sizes;
         In {
             alloc: is(i::ALLOC).then(|| Alloc {
                 query: is(i::ALLOC_QUERY),
@@ -278,9 +278,9 @@ impl QuerySlotBlock {
                 id: inputs.get(i::ALLOC_ID, 0),
             }),
             encode_ready: is(i::ENCODE_READY),
-            encoded: is(i::ENCODED).then(|| signal::indices(inputs, i::ENCODED_INDEX, 0, k, x)),
+            encoded: is(i::ENCODED).then_some(indices),
             lookup_ready: signal::mask(inputs, i::LOOKUP_READY) as u8,
-            rows: and_reduction::arriving(inputs, i::ROW_VALID, i::ROW),
+            rows: Some(rows),
             probe: probe_engine::In {
                 now: inputs.get(i::NOW, 0) as u32,
                 start: false,
@@ -335,7 +335,10 @@ impl Block for QuerySlotBlock {
     }
 
     fn clock(&mut self, inputs: &Signals) {
-        let input = self.inputs_of(inputs);
+        let Sizes { k, x, .. } = self.sizes;
+        let indices = signal::indices(inputs, i::ENCODED_INDEX, 0, k, x);
+        let rows = and_reduction::arriving(inputs, i::ROW_VALID, i::ROW);
+        let input = Self::inputs_of(inputs, &indices, &rows);
         self.slot.clock(&input);
     }
 }
@@ -361,7 +364,7 @@ mod tests {
         s.clock(&In { encode_ready: true, ..In::default() });
         assert_eq!(s.state, State::Encoding);
         s.clock(&In::default());
-        s.clock(&In { encoded: Some([1, 2, 3, 0, 0, 0, 0, 0]), ..In::default() });
+        s.clock(&In { encoded: Some(&[1, 2, 3, 0, 0, 0, 0, 0]), ..In::default() });
         assert_eq!((s.state, s.lookups()), (State::Lookup, 0b111));
         s
     }
@@ -371,12 +374,12 @@ mod tests {
         s.clock(&In { lookup_ready: 0b101, ..In::default() });
         assert_eq!(s.lookups(), 0b010);
         let rows = |mask, words: u64| Rows { mask, and: SmSet::from_words(&[words]) };
-        s.clock(&In { lookup_ready: 0b010, rows: rows(0b101, 0b1110), ..In::default() });
+        s.clock(&In { lookup_ready: 0b010, rows: Some(&rows(0b101, 0b1110)), ..In::default() });
         assert_eq!((s.lookups(), s.state), (0, State::Lookup));
-        s.clock(&In { rows: rows(0b010, 0b0111), ..In::default() });
+        s.clock(&In { rows: Some(&rows(0b010, 0b0111)), ..In::default() });
     }
 
-    fn select(target: Option<usize>) -> In {
+    fn select(target: Option<usize>) -> In<'static> {
         In { probe: probe_engine::In { select: Some(target), ..Default::default() }, ..In::default() }
     }
 

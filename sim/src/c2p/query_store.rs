@@ -59,8 +59,10 @@ pub struct In {
 pub struct QueryStore {
     k: usize,
     slots: Vec<QuerySlot>,
-    /// Slots that are not free.
-    busy: usize,
+    /// Slots that are not free, a mask.
+    busy: u64,
+    /// Slots that do not rest, a mask: only these can be picked, or change without an input.
+    awake: u64,
     encode: RrArbiter,
     lookup: Vec<RrArbiter>,
     select: RrArbiter,
@@ -77,6 +79,7 @@ impl QueryStore {
             k: z.k,
             slots: vec![QuerySlot::new(c); z.q],
             busy: 0,
+            awake: 0,
             encode: arbiter(Kind::Ready),
             lookup: vec![arbiter(Kind::Ready); z.k],
             select: arbiter(Kind::Free),
@@ -93,7 +96,7 @@ impl QueryStore {
 
     /// A miss can be taken.
     pub fn miss_ready(&self) -> bool {
-        self.busy < self.slots.len()
+        (self.busy.count_ones() as usize) < self.slots.len()
     }
 
     /// A slot.
@@ -103,19 +106,19 @@ impl QueryStore {
 
     /// No slot makes progress by itself: nothing is picked, and a cycle without an input changes nothing.
     pub fn rests(&self) -> bool {
-        self.slots.iter().all(QuerySlot::rests)
+        self.awake == 0
     }
 
     /// The picks of this cycle.
     pub fn picks(&self, now: u32) -> Picks {
         let mut picks = Picks::default();
-        if self.is_idle() {
+        if self.awake == 0 {
             return picks;
         }
         let (mut encode, mut select, mut offer, mut l2, mut outcome) = (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
         let (mut lookup, mut looking) = ([0_u64; MAX_K], 0_u8);
-        for (q, slot) in self.slots.iter().enumerate() {
-            let bit = 1 << q;
+        for q in bits(self.awake) {
+            let (slot, bit) = (&self.slots[q], 1 << q);
             match slot.state() {
                 State::Free | State::Encoding | State::Hold => {}
                 State::Encode => encode |= bit,
@@ -147,43 +150,37 @@ impl QueryStore {
         picks.select.map_or(SmSet::EMPTY, |q| self.slot(q).candidates())
     }
 
-    /// End of a cycle with these picks; `rows` and `events` are those of each slot.
-    pub fn clock(&mut self, picks: &Picks, i: &In, rows: &[Rows], events: &[SlotEvent]) {
-        let miss_ready = self.miss_ready();
-        if self.is_idle() && i.miss.is_none() {
-            return;
-        }
-        let free = self.slots.iter().position(|s| s.state() == State::Free);
-        self.busy = 0;
-        for (q, slot) in self.slots.iter_mut().enumerate() {
-            let alloc = i.miss.filter(|_| miss_ready && free == Some(q));
-            let encoded = i.encoded.as_ref().filter(|e| e.0 == q).map(|e| e.1);
-            let reached = encoded.is_some() || rows[q].mask != 0 || events[q] != SlotEvent::default();
-            if !slot.rests() || alloc.is_some() || reached {
-                let picked = |pick: Pick| pick == Some(q as u8);
-                let mut lookup_ready = 0;
-                for port in bits(i.lookup_ready.into()) {
-                    lookup_ready |= u8::from(picked(picks.lookup[port])) << port;
-                }
-                slot.clock(&query_slot::In {
-                    alloc,
-                    encode_ready: i.encode_ready && picked(picks.encode),
-                    encoded,
-                    lookup_ready,
-                    rows: rows[q],
-                    probe: probe_engine::In {
-                        now: i.now,
-                        start: false,
-                        select: picked(picks.select).then_some(i.select_target),
-                        offer_ready: i.offer_ready && picked(picks.offer),
-                        answer: events[q].answer,
-                        expired: events[q].expired,
-                    },
-                    l2_ready: i.l2_ready && picked(picks.l2),
-                    outcome_ready: i.outcome_ready && picked(picks.outcome),
-                });
+    /// End of a cycle with these picks; `rows` and `events` are those of each slot, `reached` the slots, a mask, that have some, or the result of
+    /// an engine.
+    pub fn clock(&mut self, picks: &Picks, i: &In, reached: u64, rows: &[Rows], events: &[SlotEvent]) {
+        let alloc = i.miss.filter(|_| self.miss_ready()).map(|miss| (self.busy.trailing_ones() as usize, miss));
+        let allocated = alloc.map_or(0, |(q, _)| 1 << q);
+        for q in bits(self.awake | reached | allocated) {
+            let (slot, bit) = (&mut self.slots[q], 1 << q);
+            let picked = |pick: Pick| pick == Some(q as u8);
+            let mut lookup_ready = 0;
+            for port in bits(i.lookup_ready.into()) {
+                lookup_ready |= u8::from(picked(picks.lookup[port])) << port;
             }
-            self.busy += usize::from(slot.state() != State::Free);
+            slot.clock(&query_slot::In {
+                alloc: alloc.filter(|alloc| alloc.0 == q).map(|alloc| alloc.1),
+                encode_ready: i.encode_ready && picked(picks.encode),
+                encoded: i.encoded.as_ref().filter(|e| e.0 == q).map(|e| &e.1),
+                lookup_ready,
+                rows: (rows[q].mask != 0).then_some(&rows[q]),
+                probe: probe_engine::In {
+                    now: i.now,
+                    start: false,
+                    select: picked(picks.select).then_some(i.select_target),
+                    offer_ready: i.offer_ready && picked(picks.offer),
+                    answer: events[q].answer,
+                    expired: events[q].expired,
+                },
+                l2_ready: i.l2_ready && picked(picks.l2),
+                outcome_ready: i.outcome_ready && picked(picks.outcome),
+            });
+            self.busy = if slot.state() == State::Free { self.busy & !bit } else { self.busy | bit };
+            self.awake = if slot.rests() { self.awake & !bit } else { self.awake | bit };
         }
         let clock = |arbiter: &mut RrArbiter, pick: Pick, ready| arbiter.clock(pick.map(usize::from), ready);
         clock(&mut self.encode, picks.encode, i.encode_ready);
@@ -350,7 +347,10 @@ impl Block for QueryStoreBlock {
             outcome_ready: is(i::OUTCOME_READY),
         };
         let picks = self.store.picks(now);
-        self.store.clock(&picks, &input, &rows, &events);
+        let of_engine = |q| input.encoded.is_some_and(|e| e.0 == q);
+        let has = |q: usize| rows[q].mask != 0 || events[q] != SlotEvent::default() || of_engine(q);
+        let reached = (0..q).filter(|q| has(*q)).fold(0, |reached, q| reached | 1 << q);
+        self.store.clock(&picks, &input, reached, &rows, &events);
     }
 }
 

@@ -40,7 +40,11 @@ pub fn is(signals: &Signals, port: usize, element: usize) -> bool {
 pub fn sms(signals: &Signals, port: usize) -> SmSet {
     let mut masks = [0; 4];
     for (mask, words) in masks.iter_mut().zip(signals.words(port).chunks(64)) {
-        *mask = words.iter().rev().fold(0, |mask, word| mask << 1 | word & 1);
+        // By eight, so that one word does not wait for the other.
+        for (eight, words) in words.chunks(8).enumerate() {
+            let bits = words.iter().enumerate().fold(0, |bits, (i, word)| bits | (word & 1) << i);
+            *mask |= bits << (8 * eight);
+        }
     }
     SmSet::from_words(&masks)
 }

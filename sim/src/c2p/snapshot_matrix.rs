@@ -35,7 +35,7 @@ pub struct SnapshotMatrix {
     rows: usize,
     /// Words per row.
     words: usize,
-    /// By bank, row, word.
+    /// By row, bank, word.
     content: Vec<u64>,
     /// By copy, bank.
     data: Vec<SmSet>,
@@ -73,9 +73,24 @@ impl SnapshotMatrix {
         }
     }
 
+    /// End of the cycle, after all reads: clears the bits of `mask` in one row of every bank that `banks` has as 1.
+    pub fn clear(&mut self, row: u32, mask: SmSet, banks: &[u8]) {
+        let mut words = [0; 4];
+        mask.to_words(&mut words);
+        let at = self.at(0, row);
+        let rows = &mut self.content[at..at + self.banks * self.words];
+        if self.words == 1 {
+            rows.iter_mut().zip(banks).for_each(|(word, &bank)| *word &= !(words[0] & u64::from(bank).wrapping_neg()));
+            return;
+        }
+        for (row, _) in rows.chunks_exact_mut(self.words).zip(banks).filter(|row| *row.1 == 1) {
+            row.iter_mut().zip(words).for_each(|(word, mask)| *word &= !mask);
+        }
+    }
+
     fn at(&self, bank: usize, row: u32) -> usize {
         debug_assert!((row as usize) < self.rows, "row {row}");
-        (bank * self.rows + row as usize) * self.words
+        (row as usize * self.banks + bank) * self.words
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::rr_arbiter::{Kind, RrArbiter};
 use super::signal::{self, ports};
-use super::sizes::{Indices, Sizes};
+use super::sizes::{Indices, MAX_K, Sizes};
 use super::sm_set::bits;
 use crate::block::{Block, Port, Signals};
 use l1forge_config::Config;
@@ -30,8 +30,6 @@ pub enum Origin {
 struct Entry {
     sm: usize,
     indices: Indices,
-    /// Positions not yet written, a mask.
-    pending: u8,
 }
 
 /// A lane.
@@ -43,12 +41,14 @@ pub struct UpdateLane {
     fill_sources: usize,
     sources: usize,
     depth: usize,
-    all_k: u8,
+    k: usize,
     arbiter: RrArbiter,
     used: usize,
     /// SMs of the tags in the engines, newest first.
     encoding: VecDeque<Option<usize>>,
     queue: VecDeque<Entry>,
+    /// By position: how many entries at the head of the queue are written there.
+    written: [u8; MAX_K],
 }
 
 impl UpdateLane {
@@ -62,11 +62,12 @@ impl UpdateLane {
             fill_sources: z.lane_sms(lane),
             sources,
             depth,
-            all_k: z.all_k(),
+            k: z.k,
             arbiter: RrArbiter::new(Kind::Ready, sources.max(1)),
             used: 0,
             encoding: vec![None; c.engine_latency as usize - 1].into(),
             queue: VecDeque::with_capacity(depth),
+            written: [0; MAX_K],
         }
     }
 
@@ -93,8 +94,8 @@ impl UpdateLane {
 
     /// Tells `write` of every position that asks to be written, ascending: the position, the index and the SM of the oldest entry whose position is not written.
     pub fn writes(&self, mut write: impl FnMut(usize, u32, usize)) {
-        for at in bits(self.all_k.into()) {
-            if let Some(entry) = self.queue.iter().find(|e| e.pending >> at & 1 == 1) {
+        for (at, written) in self.written.iter().take(self.k).enumerate() {
+            if let Some(entry) = self.queue.get(usize::from(*written)) {
                 write(at, entry.indices[at], entry.sm);
             }
         }
@@ -113,11 +114,10 @@ impl UpdateLane {
         }
         self.arbiter.clock(offer.map(|o| o.source), taken);
         for at in bits(written.into()) {
-            if let Some(entry) = self.queue.iter_mut().find(|e| e.pending >> at & 1 == 1) {
-                entry.pending &= !(1 << at);
-            }
+            self.written[at] += u8::from(usize::from(self.written[at]) < self.queue.len());
         }
-        while self.queue.front().is_some_and(|entry| entry.pending == 0) {
+        while self.written[..self.k].iter().all(|written| *written > 0) {
+            self.written.iter_mut().take(self.k).for_each(|written| *written -= 1);
             self.queue.pop_front();
             self.used -= 1;
         }
@@ -130,7 +130,7 @@ impl UpdateLane {
         self.used += usize::from(dispatched.is_some());
         debug_assert_eq!(finished.is_some(), encoded.is_some(), "a result comes engine_latency - 1 cycles after its dispatch");
         if let (Some(sm), Some(indices)) = (finished, encoded) {
-            self.queue.push_back(Entry { sm, indices, pending: self.all_k });
+            self.queue.push_back(Entry { sm, indices });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Brings the writes of all update lanes, and clears, to the banks.
 
-use super::bank_arbiter::{BankArbiter, Picks, Request, Shape};
+use super::bank_arbiter::{BankArbiter, OnePick, Shape};
 use super::signal::{self, ports};
 use super::sizes::Sizes;
 use super::sm_set::SmSet;
@@ -33,8 +33,12 @@ pub struct Clear {
 pub struct Arbitration {
     /// For each update, whether it is granted.
     pub granted: Vec<bool>,
-    /// The writes, at most one per bank.
+    /// The writes of updates, at most one per bank.
     pub writes: Vec<Write>,
+    /// The clear, and its bits in a row.
+    pub clear: Option<(Clear, SmSet)>,
+    /// Per bank: 1 if the clear has it.
+    pub cleared: Vec<u8>,
     /// A clear is finished in every bank with this cycle.
     pub clear_ready: bool,
     /// A clear needs a second cycle.
@@ -42,21 +46,29 @@ pub struct Arbitration {
     last_picks: Vec<(usize, usize)>,
 }
 
+impl Arbitration {
+    /// The writes of updates and of the clear, at most one per bank.
+    pub fn all_writes(&self) -> impl Iterator<Item = Write> {
+        let clears = self.clear.into_iter().flat_map(|(clear, mask)| {
+            let banks = self.cleared.iter().enumerate().filter(|bank| *bank.1 == 1);
+            banks.map(move |(bank, _)| Write { bank, row: clear.row, mask, value: false })
+        });
+        self.writes.iter().copied().chain(clears)
+    }
+}
+
 /// The crossbar network.
 #[derive(Debug, Clone)]
 pub struct UpdateNetwork {
     sizes: Sizes,
     arbiters: Vec<BankArbiter>,
-    /// Scratch: for each bank its requests, and beside each the place in the list of updates.
-    buckets: Vec<(Vec<Request>, Vec<usize>)>,
+    /// Scratch: for each bank its pick so far, and the banks that have one.
+    picks: Vec<Option<OnePick>>,
     touched: Vec<usize>,
-    picks: Picks,
     /// Second cycle of a row that is cleared.
     second: bool,
     /// Banks that served an update in the cycle before.
     served: Vec<bool>,
-    /// Scratch: banks without an update in the cycle.
-    free: Vec<bool>,
 }
 
 /// Sizes of the arbiter of one bank, see docs/blocks/ports.md.
@@ -71,12 +83,10 @@ impl UpdateNetwork {
         let sizes = Sizes::new(c);
         Self {
             arbiters: vec![BankArbiter::new(shape.n, shape.picks, shape.merge); sizes.b],
-            buckets: vec![(Vec::new(), Vec::new()); sizes.b],
+            picks: vec![None; sizes.b],
             touched: Vec::new(),
-            picks: Picks::default(),
             second: false,
             served: vec![false; sizes.b],
-            free: vec![true; sizes.b],
             sizes,
         }
     }
@@ -84,44 +94,39 @@ impl UpdateNetwork {
     /// Grants `updates`, which ascend by port. A clear of all columns leaves nothing to them; a clear of one column takes the banks without an update in
     /// the first cycle of its row, and the others in the second.
     pub fn arbitrate(&mut self, updates: &[Update], clear: Option<Clear>, out: &mut Arbitration) {
-        let Self { sizes: z, arbiters, buckets, touched, picks, second, served, free } = self;
+        let Self { sizes: z, arbiters, picks, touched, second, served } = self;
         out.granted.clear();
         out.granted.resize(updates.len(), false);
         out.writes.clear();
         out.last_picks.clear();
+        out.clear = clear.map(|c| (c, c.sm.map_or(z.all_sms(), SmSet::single)));
+        out.cleared.clear();
+        if clear.is_some() {
+            out.cleared.resize(z.b, 1);
+        }
         let closed = |bank: usize| clear.is_some_and(|c| c.sm.is_none() || (*second && served[bank]));
         for (place, update) in updates.iter().enumerate() {
             let bank = z.bank(update.index);
             if closed(bank) {
                 continue;
             }
-            let (requests, places) = &mut buckets[bank];
-            if requests.is_empty() {
+            if picks[bank].is_none() {
                 touched.push(bank);
             }
-            requests.push(Request { index: update.port, payload: z.row(update.index) | (update.sm as u32) << z.rw });
-            places.push(place);
+            arbiters[bank].consider(&mut picks[bank], update.port, place);
         }
         for bank in touched.drain(..) {
-            let (requests, places) = &mut buckets[bank];
-            arbiters[bank].arbitrate(requests, picks);
-            if let Some(&pick) = picks.picks.first() {
-                let Update { port, index, sm } = updates[places[pick]];
-                out.granted[places[pick]] = true;
-                out.writes.push(Write { bank, row: z.row(index), mask: SmSet::single(sm), value: true });
-                out.last_picks.push((bank, port));
+            let Some(OnePick { place, .. }) = picks[bank].take() else { continue };
+            let Update { port, index, sm } = updates[place];
+            out.granted[place] = true;
+            out.writes.push(Write { bank, row: z.row(index), mask: SmSet::single(sm), value: true });
+            out.last_picks.push((bank, port));
+            if clear.is_some() {
+                out.cleared[bank] = 0;
             }
-            requests.clear();
-            places.clear();
         }
         out.clear_ready = *second || out.last_picks.is_empty();
         out.waits = clear.is_some() && !out.clear_ready;
-        if let Some(Clear { row, sm }) = clear {
-            let mask = sm.map_or(z.all_sms(), SmSet::single);
-            free.fill(true);
-            out.last_picks.iter().for_each(|&(bank, _)| free[bank] = false);
-            out.writes.extend((0..z.b).filter(|&bank| free[bank]).map(|bank| Write { bank, row, mask, value: false }));
-        }
     }
 
     /// End of the cycle of `out`.
@@ -198,7 +203,7 @@ impl Block for UpdateNetworkBlock {
         for (update, granted) in updates.iter().zip(&self.out.granted) {
             outputs.set(o::WRITE_READY, update.port, u64::from(*granted));
         }
-        for write in &self.out.writes {
+        for write in self.out.all_writes() {
             outputs.set(o::WRITE_VALID, write.bank, 1);
             outputs.set(o::WRITE_ROW, write.bank, write.row.into());
             signal::set_row(outputs, o::WRITE_MASK, write.bank, write.mask);
@@ -264,13 +269,13 @@ mod tests {
         let update = |port: usize, bank: u32| Update { port, index: bank << 2, sm: 0 };
         network.arbitrate(&[update(0, 0), update(1, 0)], clear, &mut out);
         assert_eq!((&out.granted[..], out.clear_ready), (&[true, false][..], false));
-        assert!(out.writes.contains(&Write { bank: 1, row: 3, mask: SmSet::single(1), value: false }));
+        assert!(out.all_writes().any(|write| write == Write { bank: 1, row: 3, mask: SmSet::single(1), value: false }));
         network.clock(&out);
         network.arbitrate(&[update(0, 1), update(1, 0)], clear, &mut out);
         assert_eq!((&out.granted[..], out.clear_ready), (&[true, false][..], true));
-        assert!(out.writes.contains(&Write { bank: 0, row: 3, mask: SmSet::single(1), value: false }));
+        assert!(out.all_writes().any(|write| write == Write { bank: 0, row: 3, mask: SmSet::single(1), value: false }));
         network.clock(&out);
         network.arbitrate(&[], clear, &mut out);
-        assert_eq!((out.writes.len(), out.clear_ready), (2, true)); // one cycle is enough
+        assert_eq!((out.all_writes().count(), out.clear_ready), (2, true)); // one cycle is enough
     }
 }

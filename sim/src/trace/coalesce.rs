@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::WarpAccess;
+use super::{WARP_SIZE, WarpAccess};
 use crate::ParameterError;
 use crate::parameter::line_shift;
 
@@ -49,6 +49,9 @@ impl Coalescer {
     pub fn lines(self, access: &WarpAccess, lines: &mut Vec<LineTouch>) {
         lines.clear();
         let more = u64::from(access.width.max(1)) - 1;
+        if let Some((first, last)) = one_range(access, more + 1) {
+            return self.range(first, last, |touch| lines.push(touch));
+        }
         // Place of the line touched last: neighbouring lanes mostly share a line.
         let mut at = 0;
         // Sector touched last: most lanes touch nothing else.
@@ -60,15 +63,20 @@ impl Coalescer {
                 continue;
             }
             sector = to_sector;
-            let (mut line, to) = (self.line_of(first), self.line_of(last));
-            let mut from = first;
-            while line < to {
-                at = touch(lines, at, self.touched(line, from, ((line + 1) << self.shift) - 1));
-                line += 1;
-                from = line << self.shift;
-            }
-            at = touch(lines, at, self.touched(line, from, last));
+            self.range(first, last, |new| at = touch(lines, at, new));
         }
+    }
+
+    /// Tells `touched` of the lines from byte address `first` to `last`, ascending.
+    fn range(self, first: u64, last: u64, mut touched: impl FnMut(LineTouch)) {
+        let (mut line, to) = (self.line_of(first), self.line_of(last));
+        let mut from = first;
+        while line < to {
+            touched(self.touched(line, from, ((line + 1) << self.shift) - 1));
+            line += 1;
+            from = line << self.shift;
+        }
+        touched(self.touched(line, from, last));
     }
 
     /// `line`, touched from byte address `first` to `last`.
@@ -76,6 +84,20 @@ impl Coalescer {
         let offset = u64::from(self.line_bytes()) - 1;
         LineTouch { line, sectors: sector_span(first & offset, last & offset) }
     }
+}
+
+/// First and last byte of an access whose lanes are all active and follow each other without a gap, or all touch the same `width` bytes: most do.
+fn one_range(access: &WarpAccess, width: u64) -> Option<(u64, u64)> {
+    if access.mask != u32::MAX {
+        return None;
+    }
+    let [first, .., last] = access.addresses;
+    let stride = if last == first { 0 } else { width };
+    let end = first.checked_add(stride * (WARP_SIZE as u64 - 1) + width - 1)?;
+    // Without a branch per lane.
+    let lanes = access.addresses.iter().zip(0..);
+    let different = lanes.fold(0, |different, (address, lane)| different | (address ^ first.wrapping_add(stride * lane)));
+    (different == 0).then_some((first, end))
 }
 
 /// Sectors from byte offset `first` to byte offset `last` of a line.
@@ -112,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::trace::{AccessKind, Space, WARP_SIZE};
+    use crate::trace::{AccessKind, Space};
 
     fn access(width: u8, mask: u32, addresses: [u64; WARP_SIZE]) -> WarpAccess {
         WarpAccess {
@@ -192,6 +214,26 @@ mod tests {
             offsets in prop::array::uniform32(0u64..8192),
         ) {
             let access = access(width, mask, offsets.map(|o| base + o));
+            prop_assert_eq!(lines(1 << shift, &access), oracle(1 << shift, &access));
+        }
+
+        /// All lanes in a row or at one place, and almost so.
+        #[test]
+        fn ranges_agree_with_bytes(
+            shift in 5u32..=10,
+            width in prop::sample::select(vec![1u8, 2, 4, 8, 16, 32]),
+            stride in prop::option::of(prop::sample::select(vec![0u64, 1, 3, 4, 64])),
+            base in prop_oneof![0u64..1 << 47, u64::MAX - 1200..=u64::MAX],
+            odd in prop::option::of((0..WARP_SIZE, 0u64..4096)),
+            idle in prop::option::of(0..WARP_SIZE),
+        ) {
+            let stride = stride.unwrap_or(width.into());
+            let mut addresses: [u64; WARP_SIZE] = std::array::from_fn(|lane| base.saturating_add(stride * lane as u64));
+            if let Some((lane, address)) = odd {
+                addresses[lane] = address;
+            }
+            let mask = idle.map_or(u32::MAX, |lane| !(1 << lane));
+            let access = access(width, mask, addresses);
             prop_assert_eq!(lines(1 << shift, &access), oracle(1 << shift, &access));
         }
 

@@ -12,7 +12,7 @@ mod profile;
 pub use access::{Access, Source, list, random, sweep};
 pub use profile::Profile;
 
-use super::c2p_cache::{input, output};
+use super::pins::{input, output};
 use super::sizes::Sizes;
 use super::sm_set::SmSet;
 use crate::block::Signals;

@@ -8,9 +8,10 @@ mod matrix;
 mod outcomes;
 mod probes;
 
-use super::c2p_cache::{Tap, input, output};
+use super::c2p_cache::Tap;
 use super::encode::{Position, encode};
 use super::environment::Note;
+use super::pins::{input, output};
 use super::probe_engine::Reason;
 use super::sm_set::SmSet;
 use super::{COUNTERS, miss_bound};

@@ -2,8 +2,7 @@
 
 use super::Sharing;
 use crate::block::{Block, Signals};
-use crate::c2p::signal;
-use crate::c2p::{C2pCache, COUNTERS, Reason, SmSet, input, output};
+use crate::c2p::{Beat, C2pCache, COUNTERS, Inputs, Outcome, Outputs, ProbeRequest, Reason, SmSet};
 use crate::system::l1s::{L1s, Miss, Verdict};
 use crate::system::measures::Measures;
 use crate::system::parameters::SystemParameters;
@@ -22,16 +21,45 @@ struct Side {
     waits: u32,
 }
 
+/// What is driven.
+enum Device {
+    /// The model, by its sets.
+    Model(Box<C2pCache>),
+    /// Any block with the same ports, by these.
+    Block(Box<dyn Block>, Signals, Signals),
+}
+
+impl Device {
+    fn show(&mut self, i: &mut Inputs, o: &mut Outputs) {
+        match self {
+            Self::Model(model) => model.show(i, o),
+            Self::Block(block, inputs, outputs) => {
+                i.write(inputs);
+                block.eval(inputs, outputs);
+                o.read(outputs);
+            }
+        }
+    }
+
+    /// The clock edge after [`Device::show`] with the same inputs.
+    fn step(&mut self, i: &Inputs) {
+        match self {
+            Self::Model(model) => model.step(i),
+            Self::Block(block, inputs, _) => block.clock(inputs),
+        }
+    }
+}
+
 /// The block in the memory path.
 pub struct C2p {
-    block: Box<dyn Block>,
-    inputs: Signals,
-    outputs: Signals,
+    device: Device,
+    inputs: Inputs,
+    outputs: Outputs,
+    all: SmSet,
+    counter_bits: u32,
     sides: Vec<Side>,
     /// Rebuilds asked for: SM, tags that are left.
     streams: VecDeque<(usize, VecDeque<u64>)>,
-    /// Tags of a beat.
-    beat: usize,
     tag_latency: u64,
     return_latency: u64,
     notify_remote: bool,
@@ -52,15 +80,23 @@ pub struct C2p {
 impl C2p {
     /// With the model of the configuration.
     pub fn new(c: &Config, p: &SystemParameters) -> Self {
-        Self::with_block(c, p, Box::new(C2pCache::new(c)))
+        Self::with_device(c, p, Device::Model(Box::new(C2pCache::new(c))))
     }
 
     /// With a block that has the ports of `c2p_cache` in this configuration and behaves like it.
     pub fn with_block(c: &Config, p: &SystemParameters, block: Box<dyn Block>) -> Self {
         let (inputs, outputs) = (Signals::new(&block.inputs()), Signals::new(&block.outputs()));
+        Self::with_device(c, p, Device::Block(block, inputs, outputs))
+    }
+
+    fn with_device(c: &Config, p: &SystemParameters, device: Device) -> Self {
         let side = || Side { taken: vec![None; 1 << c.id_bits], ..Side::default() };
         Self {
-            beat: inputs.words(input::STREAM_TAG).len() / inputs.ports()[input::STREAM_TAG].words(),
+            device,
+            inputs: Inputs { enable: true, outcome_ready: SmSet::first_n(c.sms as usize), ..Inputs::new(c) },
+            outputs: Outputs::new(c),
+            all: SmSet::first_n(c.sms as usize),
+            counter_bits: c.counter_bits,
             sides: (0..c.sms).map(|_| side()).collect(),
             streams: VecDeque::new(),
             tag_latency: c.remote_tag_latency.into(),
@@ -74,69 +110,50 @@ impl C2p {
             streaming: SmSet::EMPTY,
             shown: SmSet::EMPTY,
             notices: 0,
-            block,
-            inputs,
-            outputs,
         }
     }
 
     fn drive(&mut self, now: u64, l1s: &L1s) {
         let i = &mut self.inputs;
-        i.set(input::ENABLE, 0, 1);
-        i.set(input::FLUSH, 0, u64::from(self.flush));
-        i.words_mut(input::OUTCOME_READY).fill(1);
-        for port in [input::MISS_VALID, input::ANSWER_VALID, input::FILL_VALID] {
-            i.words_mut(port).fill(0);
-        }
-        for sm in l1s.missing().iter() {
-            i.set(input::MISS_VALID, sm, 1);
-            if self.shown.contains(sm) {
-                continue;
-            }
+        i.flush = self.flush;
+        i.miss_valid = l1s.missing();
+        for sm in (i.miss_valid & !self.shown).iter() {
             let Some(miss) = l1s.peek_miss(sm) else { continue };
-            i.set(input::MISS_TAG, sm, miss.line);
-            i.set(input::MISS_ID, sm, miss.id.into());
-            i.set(input::MISS_SHAREABLE, sm, u64::from(miss.shareable));
+            (i.miss_tag[sm], i.miss_id[sm]) = (miss.line, miss.id.into());
+            i.miss_shareable.set(sm, miss.shareable);
             self.shown.insert(sm);
         }
+        i.answer_valid = SmSet::EMPTY;
         for sm in self.probing.iter() {
             if let Some((_, tag)) = self.sides[sm].probes.front().filter(|p| p.0 <= now) {
-                i.set(input::ANSWER_VALID, sm, 1);
-                i.set(input::ANSWER_HIT, sm, u64::from(l1s.holds(sm, *tag)));
+                i.answer_valid.insert(sm);
+                i.answer_hit.set(sm, l1s.holds(sm, *tag));
             }
         }
+        i.fill_valid = self.noticing;
         for sm in self.noticing.iter() {
-            i.set(input::FILL_VALID, sm, 1);
-            i.set(input::FILL_TAG, sm, self.sides[sm].notices.front().copied().unwrap_or(0));
+            i.fill_tag[sm] = self.sides[sm].notices.front().copied().unwrap_or(0);
         }
-        for (port, not) in
-            [(input::L2_READY, l1s.blocked()), (input::PROBE_READY, l1s.ports_used()), (input::REFRESH_READY, self.streaming)]
-        {
-            let words = i.words_mut(port);
-            words.fill(1);
-            not.iter().for_each(|sm| words[sm] = 0);
-        }
-        let stream = self.streams.front();
-        i.set(input::STREAM_VALID, 0, u64::from(stream.is_some()));
-        if let Some((sm, tags)) = stream {
-            i.set(input::STREAM_SM, 0, *sm as u64);
-            i.set(input::STREAM_LAST, 0, u64::from(tags.len() <= self.beat));
-            for place in 0..self.beat {
-                i.set(input::STREAM_TAG, place, tags.get(place).copied().unwrap_or(0));
-                i.set(input::STREAM_KEEP, place, u64::from(place < tags.len()));
+        i.l2_ready = self.all & !l1s.blocked();
+        i.probe_ready = self.all & !l1s.ports_used();
+        i.refresh_ready = self.all & !self.streaming;
+        i.stream = self.streams.front().map(|(sm, tags)| {
+            let beat = i.stream_tag.len();
+            for (place, tag) in i.stream_tag.iter_mut().enumerate() {
+                *tag = tags.get(place).copied().unwrap_or(0);
             }
-        }
+            let keep = (0..tags.len().min(beat)).fold(0, |keep, place| keep | 1 << place);
+            Beat { sm: *sm, keep, last: tags.len() <= beat }
+        });
     }
 
     fn observe(&mut self, now: u64, l1s: &mut L1s) {
         let (i, o) = (&self.inputs, &self.outputs);
-        let [answered, probe_ready, l2_ready, refresh_ready] =
-            [input::ANSWER_VALID, input::PROBE_READY, input::L2_READY, input::REFRESH_READY].map(|port| signal::sms(i, port));
-        let [outcome, probe, l2, refresh] =
-            [output::OUTCOME_VALID, output::PROBE_VALID, output::L2_VALID, output::REFRESH_VALID].map(|port| signal::sms(o, port));
-        let missed = l1s.missing() & signal::sms(o, output::MISS_READY);
-        let noticed = self.noticing & signal::sms(o, output::FILL_READY);
-        let (probed, asked, refreshed, held_up) = (probe & probe_ready, l2 & l2_ready, refresh & refresh_ready, probe & !probe_ready);
+        let missed = i.miss_valid & o.miss_ready;
+        let noticed = i.fill_valid & o.fill_ready;
+        let (answered, outcome, probe) = (i.answer_valid, o.outcome_valid, o.probe_valid);
+        let (probed, held_up) = (probe & i.probe_ready, probe & !i.probe_ready);
+        let (asked, refreshed) = (o.l2_valid & i.l2_ready, o.refresh_valid & i.refresh_ready);
         for sm in (self.waiting & !held_up).iter() {
             self.sides[sm].waits = 0;
         }
@@ -150,11 +167,11 @@ impl C2p {
                 }
             }
             if probed.contains(sm) {
-                let tag = o.get(output::PROBE_TAG, sm);
+                let ProbeRequest { tag, requester } = o.probe[sm];
                 side.probes.push_back((now + self.tag_latency, tag));
                 self.probing.insert(sm);
                 l1s.use_port(sm);
-                l1s.count_probes(o.get(output::PROBE_REQUESTER, sm) as usize, tag, 1);
+                l1s.count_probes(requester, tag, 1);
             }
             if held_up.contains(sm) {
                 side.waits = side.waits.saturating_add(1);
@@ -173,19 +190,18 @@ impl C2p {
                 side.taken[miss.id as usize] = Some(miss);
             }
             if asked.contains(sm)
-                && let Some(miss) = side.taken[o.get(output::L2_ID, sm) as usize]
+                && let Some(miss) = side.taken[o.l2[sm].id as usize]
             {
                 l1s.to_l2(&miss);
             }
             if outcome.contains(sm)
-                && let Some(miss) = side.taken[o.get(output::OUTCOME_ID, sm) as usize].take()
+                && let Outcome { id, remote, source, reason } = o.outcome[sm]
+                && let Some(miss) = side.taken[id as usize].take()
             {
-                let remote = o.get(output::OUTCOME_REMOTE, sm) != 0;
-                let reason = Reason::from_number(o.get(output::OUTCOME_REASON, sm));
-                let pruned = !remote && matches!(reason, Some(Reason::NoCandidate | Reason::Disabled));
+                let pruned = !remote && matches!(Reason::from_number(reason), Some(Reason::NoCandidate | Reason::Disabled));
                 l1s.judge(&miss, if pruned { Verdict::Pruned } else { Verdict::Retained });
                 if remote {
-                    l1s.from_l1(&miss, o.get(output::OUTCOME_SOURCE, sm) as usize, now + self.return_latency);
+                    l1s.from_l1(&miss, source as usize, now + self.return_latency);
                 }
                 l1s.release(sm, miss.id);
             }
@@ -194,12 +210,12 @@ impl C2p {
                 self.streams.push_back((sm, l1s.valid_tags(sm).collect()));
             }
         }
-        if i.get(input::STREAM_VALID, 0) != 0
-            && o.get(output::STREAM_READY, 0) != 0
+        if let Some(beat) = i.stream
+            && o.stream_ready
             && let Some((sm, tags)) = self.streams.front_mut()
         {
-            tags.drain(..tags.len().min(self.beat));
-            if i.get(input::STREAM_LAST, 0) != 0 {
+            tags.drain(..tags.len().min(i.stream_tag.len()));
+            if beat.last {
                 self.streaming.remove(*sm);
                 self.streams.pop_front();
             }
@@ -230,9 +246,9 @@ impl Sharing for C2p {
 
     fn step(&mut self, now: u64, l1s: &mut L1s) {
         self.drive(now, l1s);
-        self.block.eval(&self.inputs, &mut self.outputs);
+        self.device.show(&mut self.inputs, &mut self.outputs);
         self.observe(now, l1s);
-        self.block.clock(&self.inputs);
+        self.device.step(&self.inputs);
     }
 
     /// Rebuilds never end.
@@ -247,13 +263,12 @@ impl Sharing for C2p {
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let counters = COUNTERS.iter().enumerate().map(|(i, name)| (*name, self.outputs.get(output::COUNT_MISSES + i, 0)));
+        let counters = COUNTERS.iter().copied().zip(self.outputs.counters);
         counters.chain([("notices", self.notices)]).collect()
     }
 
     fn check(&self, m: &Measures) -> Result<(), String> {
-        let bits = self.outputs.ports()[output::COUNT_MISSES].bits;
-        let modulo = u64::MAX >> (64 - bits);
+        let modulo = u64::MAX >> (64 - self.counter_bits);
         let ends = ["remote_hits", "no_candidate", "all_missed", "busy", "queue_full", "disabled"];
         let ends = ends.iter().fold(0, |sum: u64, name| sum.wrapping_add(self.counter(name)) & modulo);
         let misses = m.l1_misses + m.atomics + m.prefetch.issued;
