@@ -36,6 +36,19 @@ impl ConfigArgs {
         Ok((settings, parameters))
     }
 
+    /// Judges the parameters of the memory path, see [`ConfigArgs::settings_with_system`], in relation to the configuration.
+    pub fn check_system(&self, settings: &Settings, parameters: &SystemParameters, config: &Config) -> anyhow::Result<()> {
+        parameters.check(config).map_err(|e| {
+            let later = self.set.iter().any(|set| set.split('=').next().map(str::trim) == Some(&e.key));
+            let place =
+                settings.system().find(|value| !later && e.key.strip_prefix("system.") == Some(value.0)).map(|value| value.2.to_string());
+            match place {
+                Some(place) => anyhow::Error::new(e).context(place),
+                None => e.into(),
+            }
+        })
+    }
+
     /// The configuration asked for.
     pub fn resolve(&self) -> anyhow::Result<Config> {
         Ok(self.settings()?.resolve()?)

@@ -14,7 +14,13 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     {
         return ExitCode::SUCCESS; // the reader of our output went away
     }
-    let message: Vec<String> = error.chain().map(ToString::to_string).collect();
+    // Some errors of libraries repeat their cause.
+    let mut message: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !message.last().is_some_and(|said| said.ends_with(&cause)) {
+            message.push(cause);
+        }
+    }
     eprintln!("error: {}", message.join(": "));
     ExitCode::from(if error.is::<CheckFailed>() { 1 } else { 2 })
 }

@@ -54,7 +54,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     let scheme = Scheme::by_name(&args.scheme)?;
     let prefetching = prefetch::by_name(&args.prefetch)?;
     let config = if prefetching.prefetch { configuration(&settings, &prefetching)? } else { settings.resolve()? };
-    parameters.check(&config)?;
+    args.config.check_system(&settings, &parameters, &config)?;
     if args.rtl && scheme != Scheme::C2p {
         bail!("--rtl: legal with --scheme c2p only");
     }

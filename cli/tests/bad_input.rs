@@ -51,8 +51,8 @@ fn configuration_file() {
         ("sms = 8\n\nbank = 4\n", &["c.toml:3", "bank", "unknown key", "banks"]),
         ("sms = 8\ncopies = 9\n", &["c.toml:2", "copies", "9", "1..=8"]),
         ("sms = \"many\"\n", &["c.toml:1", "sms", "many"]),
-        ("sms = 8\n[system]\nmshr = 4\n", &["c.toml:2", "system.mshr", "mshrs"]),
-        ("sms = 8\n[system]\nmshrs = \"few\"\n", &["c.toml:2", "system.mshrs", "few"]),
+        ("sms = 8\n[system]\nmshr = 4\n", &["c.toml:3", "system.mshr = 4", "mshrs"]),
+        ("sms = 8\n[system]\nmshrs = \"few\"\n", &["c.toml:3", "system.mshrs", "few", "whole number"]),
     ] {
         std::fs::write(&file, content).unwrap();
         refused(&["config", "--config", text(&file)], words);

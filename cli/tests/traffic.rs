@@ -11,6 +11,8 @@ fn bad_input_of_traffic() {
     let folder = scratch("bad");
     let broken = folder.join("kernel.traceg");
     std::fs::write(&broken, "-kernel name = k\n#BEGIN_TB\nthread block = banana\n").unwrap();
+    let file = folder.join("system.toml");
+    std::fs::write(&file, "sms = 8\n[system]\nmshrs = 0\n").unwrap();
     let cases: &[(&[&str], &[&str])] = &[
         (&[], &["--trace", "--workload"]),
         (&["--workload", "gem"], &["gem", "gemm", "vector_add"]),
@@ -23,6 +25,8 @@ fn bad_input_of_traffic() {
         (&["--workload", "gemm", "--seed", "x"], &["seed", "x"]),
         (&["--workload", "gemm", "--set", "system.l2_byte=4"], &["system.l2_byte", "l2_bytes"]),
         (&["--workload", "gemm", "--set", "system.mshrs=0"], &["system.mshrs", "0"]),
+        (&["--workload", "gemm", "--config", text(&file)], &["system.toml:3", "system.mshrs = 0", "1..="]),
+        (&["--workload", "gemm", "--config", text(&file), "--set", "system.mshrs=999"], &["error: system.mshrs = 999", "1..="]),
         (&["--workload", "gemm", "--set", "system.l2_banks=x"], &["system.l2_banks", "x"]),
         (&["--workload", "gemm", "--set", "copies=7"], &["copies", "7", "1..=4"]),
         (&["--workload", "gemm", "--sms", "1"], &["sms", "1", "2..=256"]),

@@ -45,6 +45,12 @@ pub struct Settings {
     system: BTreeMap<String, (toml::Value, String)>,
 }
 
+/// The keys of the table `[system]` of a file, with their places.
+#[derive(serde::Deserialize, Default)]
+struct SystemKeys {
+    system: BTreeMap<toml::Spanned<String>, toml::Value>,
+}
+
 impl Settings {
     /// Starts from a preset.
     ///
@@ -105,7 +111,10 @@ impl Settings {
             if key.get_ref() == "system"
                 && let toml::Value::Table(table) = value.get_ref()
             {
-                system.extend(table.iter().map(|(key, value)| (key.clone(), (value.clone(), format!("{place} [system]")))));
+                // The keys of a table of a `Value` have no places.
+                let keys = toml::from_str::<SystemKeys>(text).unwrap_or_default().system;
+                let line = |of: &str| keys.keys().find(|key| key.get_ref() == of).map_or(0, |key| line(key.span().start));
+                system.extend(table.iter().map(|(key, value)| (key.clone(), (value.clone(), format!("{name}:{}", line(key))))));
                 continue;
             }
             accepted.push((checked(key.get_ref(), value.into_inner(), &place)?, place));
@@ -240,9 +249,11 @@ mod tests {
         s.add_text("a.toml", "sms = 8\n[system]\nmshrs = 32\nnotify_remote_fills = false\n").unwrap();
         s.add_text("b.toml", "[system]\nmshrs = 16\n").unwrap();
         let system: Vec<_> = s.system().collect();
-        let expected = [("mshrs", "16".to_string(), "b.toml:1 [system]"), ("notify_remote_fills", "false".into(), "a.toml:2 [system]")];
+        let expected = [("mshrs", "16".to_string(), "b.toml:2"), ("notify_remote_fills", "false".into(), "a.toml:4")];
         assert_eq!(system, expected);
         assert_eq!(s.resolve().unwrap().sms, 8);
+        s.add_text("e.toml", "sms = 8\nsystem = { mshrs = 16 }\n").unwrap();
+        assert_eq!(s.system().next().map(|v| v.2), Some("e.toml:2"));
         // Only a table of that name, and nothing of a file with an error.
         assert!(s.add_text("c.toml", "system = 3\n").unwrap_err().to_string().contains("unknown key"));
         assert!(s.add_text("d.toml", "smss = 4\n[system]\nmshrs = 1\n").is_err());

@@ -1,5 +1,6 @@
 //! The one error for a parameter outside its legal range.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
 /// A parameter was given an illegal value. The message names the parameter, the value and the legal range.
@@ -7,7 +8,7 @@ use std::fmt::Display;
 #[error("{key} = {value}: legal is {legal}")]
 pub struct ParameterError {
     /// Name of the parameter, as in the configuration.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// The value that was given.
     pub value: String,
     /// The legal range, in words.
@@ -16,8 +17,8 @@ pub struct ParameterError {
 
 impl ParameterError {
     /// An error for `key`, which was given `value` where only `legal` is allowed.
-    pub fn new(key: &'static str, value: impl Display, legal: impl Into<String>) -> Self {
-        Self { key, value: value.to_string(), legal: legal.into() }
+    pub fn new(key: impl Into<Cow<'static, str>>, value: impl Display, legal: impl Into<String>) -> Self {
+        Self { key: key.into(), value: value.to_string(), legal: legal.into() }
     }
 
     /// `Ok` when `value` lies in `lo..=hi`.

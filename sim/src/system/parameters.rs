@@ -175,13 +175,17 @@ impl SystemParameters {
     /// An unknown name, or a value of the wrong type.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ParameterError> {
         let mut all = serde_json::to_value(&*self).unwrap_or_else(|e| unreachable!("plain numbers: {e}"));
-        let names = || all.as_object().into_iter().flatten().map(|(k, _)| k.as_str()).collect::<Vec<_>>().join(", ");
-        if all.get(key).is_none() {
-            return Err(ParameterError::new("--set", format!("system.{key}"), format!("system. and one of {}", names())));
-        }
-        let number = serde_json::from_str::<serde_json::Value>(value).unwrap_or(serde_json::Value::Null);
-        all[key] = number;
-        *self = serde_json::from_value(all).map_err(|e| ParameterError::new("--set", format!("system.{key}={value}"), e.to_string()))?;
+        let name = format!("system.{key}");
+        let legal = match all.get(key) {
+            Some(known) if known.is_boolean() => "true or false",
+            Some(_) => "a whole number, 0 or more",
+            None => {
+                let names: Vec<&str> = all.as_object().into_iter().flatten().map(|(k, _)| k.as_str()).collect();
+                return Err(ParameterError::new(name, value, format!("system. with one of {}", names.join(", "))));
+            }
+        };
+        all[key] = serde_json::from_str(value).unwrap_or_default();
+        *self = serde_json::from_value(all).map_err(|_| ParameterError::new(name, value, legal))?;
         Ok(())
     }
 }
@@ -199,7 +203,13 @@ mod tests {
         p.set("notify_remote_fills", "false").unwrap();
         assert_eq!((p.mshrs, p.notify_remote_fills), (32, false));
         assert!(p.set("mshr", "3").unwrap_err().to_string().contains("resident_blocks"));
-        assert!(p.set("mshrs", "many").is_err());
+        for (key, value, message) in [
+            ("mshrs", "many", "system.mshrs = many: legal is a whole number, 0 or more"),
+            ("mshrs", "-1", "system.mshrs = -1: legal is a whole number, 0 or more"),
+            ("notify_remote_fills", "1", "system.notify_remote_fills = 1: legal is true or false"),
+        ] {
+            assert_eq!(p.set(key, value).unwrap_err().to_string(), message);
+        }
         assert_eq!(p.mshrs, 32);
         for (key, value) in [("mshrs", "65"), ("l2_bytes", "1000"), ("network_latency", "101"), ("loads_per_warp", "9"), ("l2_banks", "0")]
         {
