@@ -8,7 +8,8 @@ use l1forge_hdl::package::package;
 use l1forge_synth::flow::{Design, Flow, Target, jobs};
 use l1forge_synth::library::Library;
 use l1forge_synth::memory::Memory;
-use l1forge_synth::place::{ASAP7, Placement, Problem, check, coloquinte, floorplan, netlist, openroad, picture};
+use l1forge_synth::place::coloquinte::{self, Work};
+use l1forge_synth::place::{ASAP7, Placement, Problem, check, floorplan, netlist, openroad, picture};
 use l1forge_synth::report::text::{Table, number};
 use l1forge_synth::timing::macro_library;
 use l1forge_verif::tools::{Tool, Toolbox};
@@ -32,9 +33,10 @@ pub struct Args {
     /// Effort of Coloquinte, 1 to 9.
     #[arg(long, value_name = "N", default_value_t = 3)]
     effort: u32,
-    /// Most steps of Coloquinte's global placement; it stops earlier when it finds no more to gain.
-    #[arg(long, value_name = "N", default_value_t = 400)]
-    steps: u32,
+    /// Most steps of Coloquinte's global placement; it stops earlier when it finds no more to gain. By default 400, and fewer for more than
+    /// 10,000 cells, so that a placement takes minutes.
+    #[arg(long, value_name = "N")]
+    steps: Option<u32>,
     /// Write and check the scripts for OpenROAD only.
     #[arg(long)]
     scripts_only: bool,
@@ -53,8 +55,8 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     if !(1..=9).contains(&args.effort) {
         bail!("--effort {}: legal are 1 to 9", args.effort);
     }
-    if !(1..=400).contains(&args.steps) {
-        bail!("--steps {}: legal are 1 to 400", args.steps);
+    if let Some(steps) = args.steps.filter(|steps| !(1..=Work::MOST_STEPS).contains(steps)) {
+        bail!("--steps {steps}: legal are 1 to {}", Work::MOST_STEPS);
     }
     let config = args.config.resolve()?;
     let package = package(&config, &args.block)?;
@@ -86,7 +88,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         };
         let mut problem = floorplan(&flat, &library, ASAP7, args.utilization, &area);
         let folder = tempfile::tempdir()?;
-        let work = coloquinte::Work { effort: args.effort, steps: args.steps };
+        let work = Work { effort: args.effort, steps: args.steps.unwrap_or_else(|| Work::steps_of(flat.cells.len())) };
         let say = |line: &str| bar.set_message(format!("placing {} cells with Coloquinte: {line}", number(flat.cells.len() as f64)));
         let result = coloquinte::place(&python, folder.path(), &mut problem, ASAP7.site_um, work, &say);
         bar.finish_and_clear();
@@ -181,6 +183,7 @@ fn table(p: &Placement, problem: &Problem) -> Table {
         ("area global (rows), mm2", number(p.rows_um2 / 1e6)),
         ("area of macros, mm2", number(p.macros_um2 / 1e6)),
         ("utilisation", format!("{:.3}", p.utilisation)),
+        ("steps of global placement, at most", p.steps.to_string()),
         ("wire length after global placement, mm", number(p.global_wire_um / 1e3)),
         ("wire length, mm", number(p.wire_um / 1e3)),
         ("overlaps and other faults", number(p.faults.len() as f64)),

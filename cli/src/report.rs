@@ -17,11 +17,12 @@ pub struct Args {
 
 /// Writes `report.html` into the folder: self-contained, no network.
 pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
-    let manifest = read(&args.dir.join("manifest.json"))?
+    let file = |name: &str, command: &str, keys: &[&str]| read(&args.dir.join(name), command, keys);
+    let manifest = file("manifest.json", "gen", &["top", "config", "modules", "memories"])?
         .with_context(|| format!("{}: no manifest.json; run l1forge gen --out {} first", args.dir.display(), args.dir.display()))?;
     let mut body = String::new();
     design(&mut body, &manifest);
-    if let Some(lint) = read(&args.dir.join("lint.json"))? {
+    if let Some(lint) = file("lint.json", "lint --json", &["tool", "ok"])? {
         section(&mut body, "Lint", &["tool", "version", "silent"], rows(&lint, &["tool", "version", "ok"]));
     }
     let mut runs: Vec<PathBuf> = std::fs::read_dir(&args.dir)?.filter_map(|e| Some(e.ok()?.path())).collect();
@@ -29,15 +30,15 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     for path in runs {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         if name.starts_with("cosim") && name.ends_with(".json") {
-            let run = read(&path)?.unwrap_or(Value::Null);
-            lockstep(&mut body, &name, &run);
+            let run = file(&name, "cosim --json", &["block", "seed", "cycles", "mismatches"])?;
+            run.iter().for_each(|run| lockstep(&mut body, &name, run));
         }
     }
     let picture = |name: &str| std::fs::read_to_string(args.dir.join(name)).ok();
-    if let Some(synth) = read(&args.dir.join("synth.json"))? {
+    if let Some(synth) = file("synth.json", "synth", &["total", "blocks"])? {
         costs::synth(&mut body, &synth, picture("area.svg").as_deref());
     }
-    if let Some(placement) = read(&args.dir.join("placement.json"))? {
+    if let Some(placement) = file("placement.json", "place", &["top", "openroad"])? {
         costs::placement(&mut body, &placement, picture("placement.svg").as_deref());
     }
     let page = format!(
@@ -69,16 +70,22 @@ figure { margin: 0 0 1.5em; }
 svg { max-width: 100%; height: auto; }
 ";
 
-/// A JSON file, `None` when it is not there.
-fn read(path: &Path) -> anyhow::Result<Option<Value>> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => match serde_json::from_str(&text) {
-            Ok(value) => Ok(Some(value)),
-            Err(e) => bail!("{}:{}: not the JSON that l1forge writes: {e}", path.display(), e.line()),
-        },
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
+/// A JSON file, `None` when it is not there. It, or each item of its list, must have `keys`, as what the command writes has.
+fn read(path: &Path, command: &str, keys: &[&str]) -> anyhow::Result<Option<Value>> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(e).with_context(|| format!("cannot read {}", path.display())),
+    };
+    let value: Value = match serde_json::from_str(&text) {
+        Ok(value) => value,
+        Err(e) => bail!("{}:{}: not what l1forge {command} writes: {e}", path.display(), e.line()),
+    };
+    let items = value.as_array().map_or(std::slice::from_ref(&value), Vec::as_slice);
+    if let Some(key) = keys.iter().find(|key| items.is_empty() || items.iter().any(|item| item.get(key).is_none())) {
+        bail!("{}: not what l1forge {command} writes: it has no {key}", path.display());
     }
+    Ok(Some(value))
 }
 
 fn text(value: &Value) -> String {

@@ -56,6 +56,18 @@ pub struct Work {
     pub steps: u32,
 }
 
+impl Work {
+    /// Most steps that Coloquinte takes.
+    pub const MOST_STEPS: u32 = 400;
+
+    /// Steps for a design when none are asked for: all for a small one; of a large one so many that its placement takes minutes, at the cost of wire length.
+    pub fn steps_of(cells: usize) -> u32 {
+        /// A step of this many cells takes about a minute.
+        const CELLS: usize = 4_000_000;
+        (CELLS / cells.max(1)).clamp(8, Self::MOST_STEPS as usize) as u32
+    }
+}
+
 /// Moves the items to their places; returns what came out, with the faults that the checker finds. Works in `folder`; `progress` gets what
 /// Coloquinte says last.
 ///
@@ -84,6 +96,7 @@ pub fn place(
         macros_um2: area(&macros),
         rows_um2,
         utilisation: area(&cells) / rows_um2,
+        steps: work.steps,
         wire_um: 0.0,
         global_wire_um: 0.0,
         faults: Vec::new(),

@@ -78,6 +78,8 @@ pub struct Placement {
     pub rows_um2: f64,
     /// Cells over rows.
     pub utilisation: f64,
+    /// Most steps of global placement.
+    pub steps: u32,
     /// Half-perimeter wire length in um, before and after detailed placement.
     pub wire_um: f64,
     /// The same after global placement.
