@@ -97,6 +97,8 @@ fn failing_tools_are_one_message_and_the_next_run_goes_on() {
         assert!(what.iter().all(|w| message.contains(w)) && message.lines().count() == 1, "{message}");
     };
     fails("/nonexistent/yosys", &["no program `/nonexistent/yosys` (set by YOSYS)", "apt-get install yosys"]);
+    fails("/bin/false", &["/bin/false: it is no Yosys"]);
+    fails("/bin/echo", &["/bin/echo: it is no Yosys", "-V"]);
     // One that is killed when it maps, and one that has too little memory for that.
     for (name, before, what) in [
         ("killed", "kill -9 $$", "mapping bf_engine: yosys was killed by signal 9"),

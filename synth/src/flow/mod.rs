@@ -111,7 +111,11 @@ impl Flow<'_> {
         let output = std::process::Command::new(&self.yosys).arg("-V").output();
         let output =
             output.with_context(|| format!("{}: cannot be started; install it with: apt-get install yosys", self.yosys.display()))?;
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+        let version = String::from_utf8_lossy(&output.stdout).trim().to_string();
+        if !output.status.success() || !version.starts_with("Yosys ") {
+            bail!("{}: it is no Yosys: `-V` says {version:?} ({})", self.yosys.display(), output.status);
+        }
+        Ok(version)
     }
 
     /// Splits a design into its units.
