@@ -128,6 +128,11 @@ mod tests {
     use crate::library::Library;
 
     #[test]
+    fn large_designs_take_fewer_steps() {
+        assert_eq!([0, 408, 10_000, 50_000, 281_794, 5_000_000].map(Work::steps_of), [400, 400, 400, 80, 14, 8]);
+    }
+
+    #[test]
     fn a_chain_is_placed_legally_and_short() {
         let Ok(python) = python() else {
             eprintln!("skipped: no Coloquinte here");
