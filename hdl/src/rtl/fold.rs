@@ -291,10 +291,10 @@ mod tests {
     #[test]
     fn trees_are_the_same_in_every_place_or_not_at_all() {
         let mut m = ModuleBuilder::new("m");
-        let [x, y] = ["x_i", "y_i"].map(|name| m.input(name, 4, "value"));
+        let [x, y, z] = ["x_i", "y_i", "z_i"].map(|name| m.input(name, 4, "value"));
         let [c, d] = ["c_i", "d_i"].map(|name| m.input(name, 1, "condition"));
         let [i, j] = ["i", "j"].map(|name| LoopVar::new(name, 4));
-        let (x, y): (&Expr, &Expr) = (&x, &y);
+        let (x, y, z): (&Expr, &Expr, &Expr) = (&x, &y, &z);
         let families: [&dyn Fn() -> Vec<Expr>; 14] = [
             &|| vec![x.clone(), y.clone(), i.value(4), j.value(4)],
             &|| vec![!x, !y],
@@ -302,11 +302,11 @@ mod tests {
             &|| vec![x.reduce_and(), x.reduce_or(), y.reduce_or(), x.bits(0, 2).reduce_or(), x.bits(0, 3).reduce_or()],
             &|| vec![x.or_elems(2), x.and_elems(2), y.and_elems(2)],
             &|| vec![x & y, x | y, x ^ y, x + y, x & (y + 1), x & (y + 2), Expr::and_all([x, y, &(x + 1)])],
-            &|| vec![x.lt(y), x.le(y), y.le(x), x.le(&!y), x.le(&(y + 1))],
+            &|| vec![x.lt(y), x.le(y), y.le(x), x.le(z), x.le(&!y), x.le(&(y + 1))],
             &|| vec![x.mul_const(3), x.mul_const(5), y.mul_const(5)],
             &|| vec![x - y, y - x, x - &!x],
             &|| vec![x.shl(c.clone()), x.shl(d.clone()), y.shl(d.clone()), x.shr(c.clone()), x.shr(d.clone()), y.shr(d.clone())],
-            &|| vec![c.mux(x, y), d.mux(x, y), d.mux(y, x), d.mux(x, &!x), d.mux(y, &!x)],
+            &|| vec![c.mux(x, y), d.mux(x, y), d.mux(x, z), d.mux(y, x), d.mux(x, &!x), d.mux(y, &!x)],
             &|| vec![Expr::concat_msb_first([x, y]), Expr::concat_msb_first([y, x]), Expr::concat_msb_first([x, x])],
             &|| vec![c.replicate(4), d.replicate(4), x.bits(0, 2).replicate(2), y.bits(0, 2).replicate(2)],
             &|| {
