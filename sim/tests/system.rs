@@ -1,11 +1,13 @@
 //! The memory path: balances, determinism, latencies by hand, and what every scheme must do.
 
 use l1forge_config::{Config, Settings};
+use l1forge_sim::c2p::C2pCache;
 use l1forge_sim::system::prefetch::{self, Action, Fill, Snake, View};
 use l1forge_sim::system::scan::Serial;
-use l1forge_sim::system::scheme::{NoSharing, PerfectKnowledge};
+use l1forge_sim::system::scheme::{C2p, NoSharing, PerfectKnowledge};
 use l1forge_sim::system::{
-    L1s, NextLine, Observation, PrefetchCounts, Prefetcher, Scheme, Sharing, SystemError, SystemParameters, Traffic, Verdict, run, run_with,
+    L1s, NextLine, NoPrefetch, Observation, PrefetchCounts, Prefetcher, Scheme, Sharing, SystemError, SystemParameters, Traffic, Verdict,
+    run, run_with,
 };
 use l1forge_sim::trace::Events;
 use l1forge_sim::workload::{Workload, WorkloadParameters};
@@ -57,6 +59,21 @@ fn sharing_saves_l2_accesses_where_lines_are_shared() {
         assert!(t.measures.l2_accesses() * 10 < base.measures.l2_accesses() * 9, "{scheme}: {:?}", t.measures);
         let none = traffic(Workload::VectorAdd, scheme, &c);
         assert_eq!(none.measures.remote_hits, 0, "{scheme}: no line of vector_add is shared");
+    }
+}
+
+/// A block is driven through its ports, the model by sets: the same traffic, cycle by cycle.
+#[test]
+fn the_model_behind_its_ports_is_the_model() {
+    let c = config(&["sms=8", "l1_bytes=8192", "refresh_period=512"]);
+    let p = SystemParameters::default();
+    for workload in [Workload::GraphWalk, Workload::Mm2, Workload::Histogram] {
+        let direct = run(events(workload, 8, 0.2, 1), &c, &p, Scheme::C2p, |_| {}).unwrap();
+        let sharing = Box::new(C2p::with_block(&c, &p, Box::new(C2pCache::new(&c))));
+        let prefetchers = (0..8).map(|_| Box::new(NoPrefetch) as Box<dyn Prefetcher>).collect();
+        let behind = run_with(events(workload, 8, 0.2, 1), &c, &p, sharing, prefetchers, |_| {}).unwrap();
+        assert_eq!(behind, direct, "{workload}");
+        assert!(direct.scheme_counters.iter().any(|counter| counter.0 == "rebuilds" && counter.1 > 0), "{workload}");
     }
 }
 
@@ -237,7 +254,7 @@ impl Sharing for Twice {
 #[test]
 fn a_broken_balance_is_an_error() {
     let c = config(&["sms=4"]);
-    let prefetchers = (0..4).map(|_| Box::new(l1forge_sim::system::NoPrefetch) as Box<dyn Prefetcher>).collect();
+    let prefetchers = (0..4).map(|_| Box::new(NoPrefetch) as Box<dyn Prefetcher>).collect();
     let p = SystemParameters::default();
     let error = run_with(events(Workload::Contend, 4, 0.5, 1), &c, &p, Box::new(Twice(NoSharing)), prefetchers, |_| {}).unwrap_err();
     assert!(matches!(&error, SystemError::Balance(b) if b.left != b.right), "{error}");

@@ -142,10 +142,9 @@ fn same(a: &Expr, b: &Expr) -> bool {
         (Kind::Mux(c, a, x), Kind::Mux(d, b, y)) => same(c, d) && same(a, b) && same(x, y),
         (Kind::Concat(a), Kind::Concat(b)) => all(a, b),
         (Kind::Repl(n, a), Kind::Repl(m, b)) => n == m && same(a, b),
-        (Kind::LoopVal(a), Kind::LoopVal(b)) => Rc::ptr_eq(&a.0, &b.0),
+        (Kind::LoopVal(a), Kind::LoopVal(b)) => a.same(b),
         (Kind::Sel { base: a, dynamic: i, off: x }, Kind::Sel { base: b, dynamic: j, off: y }) => {
-            let terms =
-                x.terms.len() == y.terms.len() && x.terms.iter().zip(&y.terms).all(|(a, b)| Rc::ptr_eq(&a.0.0, &b.0.0) && a.1 == b.1);
+            let terms = x.terms.len() == y.terms.len() && x.terms.iter().zip(&y.terms).all(|(a, b)| a.0.same(&b.0) && a.1 == b.1);
             let indices = i.len() == j.len() && i.iter().zip(j).all(|(a, b)| a.1 == b.1 && same(&a.0, &b.0));
             terms && x.c == y.c && indices && same(a, b)
         }
@@ -242,6 +241,7 @@ fn concat(parts: Vec<Expr>) -> Result<Expr, Kind> {
 #[cfg(test)]
 mod tests {
     use super::super::ModuleBuilder;
+    use super::super::index::LoopVar;
     use super::*;
 
     #[test]
@@ -285,5 +285,69 @@ mod tests {
         assert_eq!(lit(&(&x + 1).lt(&x + 1)), Some(0));
         assert!(lit(&(&x + 1).le(&x + 2)).is_none() && lit(&(&x + 1).le(&x ^ 1)).is_none());
         assert!(lit(&x.eq(15)).is_none() && lit(&x.le(14)).is_none() && lit(&x.ge(1)).is_none());
+    }
+
+    /// For every operator, trees that differ in one place only: each is the same as itself made again, and as no other.
+    #[test]
+    fn trees_are_the_same_in_every_place_or_not_at_all() {
+        let mut m = ModuleBuilder::new("m");
+        let [x, y, z] = ["x_i", "y_i", "z_i"].map(|name| m.input(name, 4, "value"));
+        let [c, d] = ["c_i", "d_i"].map(|name| m.input(name, 1, "condition"));
+        let [i, j] = ["i", "j"].map(|name| LoopVar::new(name, 4));
+        let (x, y, z): (&Expr, &Expr, &Expr) = (&x, &y, &z);
+        let families: [&dyn Fn() -> Vec<Expr>; 14] = [
+            &|| vec![x.clone(), y.clone(), i.value(4), j.value(4)],
+            &|| vec![!x, !y],
+            &|| vec![x.popcount(), y.popcount()],
+            &|| vec![x.reduce_and(), x.reduce_or(), y.reduce_or(), x.bits(0, 2).reduce_or(), x.bits(0, 3).reduce_or()],
+            &|| vec![x.or_elems(2), x.and_elems(2), y.and_elems(2)],
+            &|| vec![x & y, x | y, x ^ y, x + y, x & (y + 1), x & (y + 2), Expr::and_all([x, y, &(x + 1)])],
+            &|| vec![x.lt(y), x.le(y), y.le(x), x.le(z), x.le(&!y), x.le(&(y + 1))],
+            &|| vec![x.mul_const(3), x.mul_const(5), y.mul_const(5)],
+            &|| vec![x - y, y - x, x - &!x],
+            &|| vec![x.shl(c.clone()), x.shl(d.clone()), y.shl(d.clone()), x.shr(c.clone()), x.shr(d.clone()), y.shr(d.clone())],
+            &|| vec![c.mux(x, y), d.mux(x, y), d.mux(x, z), d.mux(y, x), d.mux(x, &!x), d.mux(y, &!x)],
+            &|| vec![Expr::concat_msb_first([x, y]), Expr::concat_msb_first([y, x]), Expr::concat_msb_first([x, x])],
+            &|| vec![c.replicate(4), d.replicate(4), x.bits(0, 2).replicate(2), y.bits(0, 2).replicate(2)],
+            &|| {
+                vec![
+                    x.bit(0),
+                    x.bit(1),
+                    y.bit(1),
+                    x.bit(&c),
+                    x.bit(&d),
+                    y.bit(&d),
+                    x.elem(&c, 2).bits(0, 1),
+                    x.bit(&i),
+                    x.bit(&j),
+                    y.bit(&j),
+                ]
+            },
+        ];
+        for family in families {
+            for (p, a) in family().iter().enumerate() {
+                for (q, b) in family().iter().enumerate() {
+                    assert_eq!(same(a, b), p == q, "{a} and {b}");
+                }
+                let not = !a;
+                assert!(opposite(a, &not) && opposite(&not, a) && !opposite(a, a), "{a}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_comparison_with_itself_is_known() {
+        let mut m = ModuleBuilder::new("m");
+        let x = m.input("x_i", 4, "value");
+        let results = [x.eq(&x), x.le(&x), x.ge(&x), x.ne(&x), x.lt(&x), x.gt(&x)];
+        assert_eq!(results.map(|e| e.as_lit().and_then(Bits::to_u64)), [1, 1, 1, 0, 0, 0].map(Some));
+    }
+
+    #[test]
+    fn a_selection_among_equals_is_none() {
+        let mut m = ModuleBuilder::new("m");
+        let [x, s] = ["x_i", "s_i"].map(|name| m.input(name, 2, "value"));
+        assert_eq!(s.select([(1, &x + 1), (2, &x + 1)], &x + 1).to_string(), (&x + 1).to_string());
+        assert_ne!(s.select([(1, &x + 1), (2, &x + 2)], &x + 1).to_string(), (&x + 1).to_string());
     }
 }

@@ -80,11 +80,10 @@ pub struct C2pCache {
     scratch: Scratch,
     /// What the ports of the block are translated to.
     pins: (Inputs, Outputs),
-    /// SMs with a query, those of them that take no other, those whose queries rest, SMs with probes to answer, with fill notices: a cycle
-    /// looks only where something may happen.
-    querying: SmSet,
+    /// SMs with a query that does not rest, SMs that take no other query, SMs with probes to answer, with fill notices: a cycle looks only where
+    /// something may happen.
+    awake: SmSet,
     full: SmSet,
-    resting: SmSet,
     probed: SmSet,
     filling: SmSet,
     /// Lanes with tags.
@@ -170,9 +169,8 @@ impl C2pCache {
             tap: None,
             scratch,
             pins: (Inputs::new(c), Outputs::new(c)),
-            querying: SmSet::EMPTY,
+            awake: SmSet::EMPTY,
             full: SmSet::EMPTY,
-            resting: SmSet::EMPTY,
             probed: SmSet::EMPTY,
             filling: SmSet::EMPTY,
             busy_lanes: 0,
@@ -264,11 +262,10 @@ impl C2pCache {
         x.prepared = true;
         let mut encoding = SmSet::EMPTY;
         x.lookups.clear();
-        let picked = self.querying & !self.resting;
-        for sm in (x.picked & !picked).iter() {
+        for sm in (x.picked & !self.awake).iter() {
             x.picks[sm] = Picks::default();
         }
-        x.picked = picked;
+        x.picked = self.awake;
         for sm in x.picked.iter() {
             let (store, picks) = (&self.stores[sm], &mut x.picks[sm]);
             *picks = store.picks(self.now);
@@ -403,9 +400,8 @@ impl C2pCache {
             let slots = sm * z.q..(sm + 1) * z.q;
             let reached = std::mem::take(&mut x.reached[sm]);
             store.clock(picks, &i, reached, &x.rows[slots.clone()], &x.events[slots.clone()]);
-            self.querying.set(sm, !store.is_idle());
             self.full.set(sm, !store.miss_ready());
-            self.resting.set(sm, store.rests());
+            self.awake.set(sm, !store.rests());
             for slot in bits(reached) {
                 x.rows[slots.start + slot] = Rows::default();
                 x.events[slots.start + slot] = SlotEvent::default();

@@ -316,3 +316,78 @@ impl Outputs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Block, Port};
+    use crate::c2p::C2pCache;
+    use crate::c2p::tests::config;
+    use rand::{RngCore, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// Random values of all ports.
+    fn random(ports: &[Port], rng: &mut ChaCha8Rng) -> Signals {
+        let mut signals = Signals::new(ports);
+        for (at, port) in ports.iter().enumerate() {
+            for word in 0..signals.words(at).len() {
+                let bits = (port.bits - word as u32 % port.words() as u32 * 64).min(64);
+                signals.words_mut(at)[word] = rng.next_u64() >> (64 - bits);
+            }
+        }
+        signals
+    }
+
+    /// Sixteen random cycles each with and without the debug port; rows of one and of two words.
+    fn cycles(mut check: impl FnMut(&Config, &mut ChaCha8Rng)) {
+        for sets in [&["sms=5", "debug_port=true"][..], &["sms=70", "debug_port=true"], &["sms=5"]] {
+            check(&config(sets), &mut ChaCha8Rng::seed_from_u64(5));
+        }
+    }
+
+    #[test]
+    fn inputs_come_back() {
+        cycles(|c, rng| {
+            let ports = C2pCache::new(c).inputs();
+            let (mut inputs, mut back) = (Inputs::new(c), Signals::new(&ports));
+            for cycle in 0..16 {
+                let signals = random(&ports, rng);
+                inputs.read(&signals);
+                inputs.write(&mut back);
+                let beat = [input::STREAM_SM, input::STREAM_KEEP, input::STREAM_LAST];
+                for (at, port) in ports.iter().enumerate() {
+                    if inputs.stream.is_some() || !beat.contains(&at) {
+                        assert_eq!(back.words(at), signals.words(at), "{} SMs, cycle {cycle}: {}", c.sms, port.name);
+                    }
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn outputs_come_back_where_they_are_valid() {
+        cycles(|c, rng| {
+            let ports = C2pCache::new(c).outputs();
+            let (mut outputs, mut back) = (Outputs::new(c), Signals::new(&ports));
+            for cycle in 0..16 {
+                let mut signals = random(&ports, rng);
+                outputs.read(&signals);
+                outputs.write(&mut back);
+                // Answers are always taken, and data without its valid bit is 0.
+                signals.words_mut(output::ANSWER_READY).fill(1);
+                for (at, port) in ports.iter().enumerate() {
+                    let unit = port.name.split_once('_').map(|parts| format!("{}_valid_o", parts.0));
+                    let valid = ports.iter().position(|p| Some(&p.name) == unit.as_ref() && !port.name.ends_with("ready_o"));
+                    let valid = valid.map(|valid| signals.words(valid).to_vec());
+                    let words = port.words();
+                    for (element, data) in signals.words_mut(at).chunks_mut(words).enumerate() {
+                        if valid.as_ref().is_some_and(|valid| valid[element] == 0) {
+                            data.fill(0);
+                        }
+                    }
+                    assert_eq!(back.words(at), signals.words(at), "{} SMs, cycle {cycle}: {}", c.sms, port.name);
+                }
+            }
+        });
+    }
+}

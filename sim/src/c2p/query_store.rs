@@ -89,11 +89,6 @@ impl QueryStore {
         }
     }
 
-    /// All slots are free.
-    pub fn is_idle(&self) -> bool {
-        self.busy == 0
-    }
-
     /// A miss can be taken.
     pub fn miss_ready(&self) -> bool {
         (self.busy.count_ones() as usize) < self.slots.len()

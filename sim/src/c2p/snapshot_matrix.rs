@@ -186,4 +186,22 @@ mod tests {
         assert_eq!(cycle(Some((1, 3, [0b0100, 0], 1)), &[(1, 2), (0, 3)]), [0, 0, 0, 0, 0, 0, 0b1001, 0x20]);
         assert_eq!(cycle(None, &[(1, 3)]), [0, 0, 0b1101, 0x20, 0, 0, 0b1001, 0x20]);
     }
+
+    #[test]
+    fn a_clear_takes_its_bits_from_one_row_of_its_banks() {
+        // Rows of one, two and four words.
+        for sms in [5, 70, 200] {
+            let z = Sizes::new(&config(&[&format!("sms={sms}"), "banks=4", "hash_bits=16", "mask_bits=0", "hashes=4"]));
+            let mut matrix = SnapshotMatrix::new(&z);
+            let places = || (0..z.b).flat_map(|bank| (0..z.r as u32).map(move |row| (bank, row)));
+            places().for_each(|(bank, row)| matrix.write(Write { bank, row, mask: z.all_sms(), value: true }));
+            let mask: SmSet = (0..z.n).filter(|sm| sm % 3 == 1).collect();
+            matrix.clear(1, mask, &[0, 1, 1, 0]);
+            for (bank, row) in places() {
+                let cleared = row == 1 && [1, 2].contains(&bank);
+                let left = if cleared { z.all_sms() & !mask } else { z.all_sms() };
+                assert_eq!(matrix.row(bank, row), left, "{sms} SMs, bank {bank}, row {row}");
+            }
+        }
+    }
 }

@@ -116,7 +116,8 @@ impl UpdateLane {
         for at in bits(written.into()) {
             self.written[at] += u8::from(usize::from(self.written[at]) < self.queue.len());
         }
-        while self.written[..self.k].iter().all(|written| *written > 0) {
+        // A position has one write per cycle: no more than one entry is complete.
+        if self.written[..self.k].iter().all(|written| *written > 0) {
             self.written.iter_mut().take(self.k).for_each(|written| *written -= 1);
             self.queue.pop_front();
             self.used -= 1;

@@ -267,6 +267,9 @@ mod tests {
         let clear = Some(Clear { row: 3, sm: Some(1) });
         // Both lanes want bank 0: bank 1 clears in the first cycle and is open in the second, bank 0 the other way round.
         let update = |port: usize, bank: u32| Update { port, index: bank << 2, sm: 0 };
+        // Bank 1 was served before the clear: that does not close it.
+        network.arbitrate(&[update(1, 1)], None, &mut out);
+        network.clock(&out);
         network.arbitrate(&[update(0, 0), update(1, 0)], clear, &mut out);
         assert_eq!((&out.granted[..], out.clear_ready), (&[true, false][..], false));
         assert!(out.all_writes().any(|write| write == Write { bank: 1, row: 3, mask: SmSet::single(1), value: false }));

@@ -204,6 +204,24 @@ mod tests {
         }
     }
 
+    /// Lanes in a row, but for one that is a byte off; the last bytes of the address space, and past them.
+    #[test]
+    fn almost_ranges_agree_with_bytes() {
+        for width in [1_u8, 2, 4, 8, 16, 32] {
+            let row = |base: u64| std::array::from_fn(|lane| base.wrapping_add(u64::from(width) * lane as u64));
+            for odd in 0..WARP_SIZE {
+                let mut addresses = row(0x1000);
+                addresses[odd] ^= 1;
+                let access = access(width, u32::MAX, addresses);
+                assert_eq!(lines(32, &access), oracle(32, &access), "width {width}, lane {odd}");
+            }
+            for over in 0..=u64::from(width) {
+                let access = access(width, u32::MAX, row(0_u64.wrapping_sub(32 * u64::from(width)).wrapping_add(over)));
+                assert_eq!(lines(128, &access), oracle(128, &access), "width {width}, {over} bytes over the top");
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn lines_agree_with_bytes(
