@@ -28,6 +28,8 @@ sms sms --scale 0.3
 copies copies --scale 0.3
 lookup-ports lookup-ports --scale 1
 tuned tuned --scale 1
+tuned-large tuned --scale 2
+schemes-large schemes --scale 2
 queries queries --scale 1
 engines engines --scale 0.3
 engine-latency engine-latency --scale 0.3

@@ -125,6 +125,11 @@ mod tests {
         assert_eq!((c.bank_bits(), c.row_bits(), c.index_bits(), c.sm_bits()), (6, 7, 13, 6));
         assert_eq!((c.engines, c.update_engines, c.shared_engines(), c.update_lanes), (128, 64, 64, 32));
         assert_eq!(c.hash_rows(), 64);
+        assert_eq!(c.refresh_period, 192);
+        assert_eq!(
+            [&["sms=8"][..], &["sms=100"], &["sms=256"], &["sms=256", "refresh_period=128"]].map(|s| config(s).refresh_period),
+            [192, 300, 768, 128]
+        );
     }
 
     #[test]

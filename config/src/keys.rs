@@ -260,7 +260,7 @@ keys! {
         "Fill notices that wait for each SM.";
     fill_drop: bool = Bool, "true", "switch", "specification 6",
         "A fill notice that finds its queue full is dropped and counted; otherwise it waits.";
-    refresh_period: u32 = Int { min: 1, max: 65_535 }, "192", "cycles", "specification 9; docs/decisions/update-path.md",
+    refresh_period: u32 = Int { min: 1, max: 65_535 }, "auto" auto "max(192, 3 * sms)", "cycles", "specification 9; docs/decisions/update-path.md",
         "Cycles between the starts of the rebuilds of successive SMs.";
     stream_timeout: u32 = Int { min: 1, max: 65_535 }, "256", "cycles", "specification 6",
         "Cycles without a tag after which a rebuild is given up.";

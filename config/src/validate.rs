@@ -25,6 +25,7 @@ pub(crate) fn resolve(settings: &Settings) -> Result<Config, ConfigError> {
         "sc_train_bits" => int(key, tag_bits.min(20)),
         "sc_stride_bits" => int(key, int("sc_train_bits", tag_bits.min(20)).min(16)),
         "update_lanes" => int(key, (int("update_bytes", 0) / 8).max(sms / 2).min(64)),
+        "refresh_period" => int(key, (3 * sms).max(192)),
         _ => unreachable!("no automatic default for {key}"),
     };
     let config = Config::from_values(|key| {

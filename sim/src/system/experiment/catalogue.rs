@@ -99,6 +99,8 @@ fn sharing() -> Vec<Experiment> {
                     lean("one hash, 1 row, 1 copy, 2 queries", 5.0, &["queries_per_sm=2"]),
                     lean("one hash, 1 row, 1 copy, 4 queries (preset lean)", 6.0, &[]),
                     lean("one hash, 1 row, 1 copy, 8 queries", 7.0, &["queries_per_sm=8"]),
+                    c2p("default, 4 queries, 2 probes", 8.0, &["queries_per_sm=4", "probe_limit=2"], None),
+                    lean("preset lean, 2 probes", 9.0, &["probe_limit=2"]),
                 ],
                 vec![],
             )
