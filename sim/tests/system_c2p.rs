@@ -90,6 +90,7 @@ impl Watch {
             assert!(self.notice[sm].is_none() || self.notice[sm] == notice, "{what}: a notice stays until it is taken");
             assert!(!i.flush || notice.is_none(), "{what}: notices of a kernel end with it");
             self.notice[sm] = notice.filter(|_| !o.fill_ready.contains(sm));
+            self.notice[sm].iter().for_each(|_| count("waiting notices"));
             if o.outcome_valid.contains(sm) {
                 let miss = self.taken.remove(&(sm, o.outcome[sm].id)).expect("an outcome is that of a miss");
                 // No candidate, or none looked for.
@@ -171,10 +172,22 @@ fn the_ports_are_driven_by_what_the_l1s_say() {
     for set in ["sms=4", "l1_bytes=8192", "refresh_period=300", "update_bytes=32"] {
         s.set(set).unwrap();
     }
-    let c = s.resolve().unwrap();
+    // Notices that are dropped never wait; those that wait come in order.
+    let mut waiting = s.clone();
+    ["fill_drop=false", "fill_queue_depth=1", "update_lanes=1", "update_engines=1", "engines=5"]
+        .iter()
+        .for_each(|set| waiting.set(set).unwrap());
     let p = SystemParameters { probe_wait: 2, request_queue: 1, ..SystemParameters::default() };
     let counts = Rc::new(RefCell::new(BTreeMap::new()));
-    for workload in [Workload::CyclicScan, Workload::Bfs, Workload::Histogram] {
+    let runs = [
+        (&s, Workload::CyclicScan),
+        (&s, Workload::Bfs),
+        (&s, Workload::Histogram),
+        (&waiting, Workload::Bfs),
+        (&waiting, Workload::FloydWarshall),
+    ];
+    for (settings, workload) in runs {
+        let c = settings.resolve().unwrap();
         let seen = Rc::new(RefCell::new((Inputs::new(&c), Outputs::new(&c))));
         let scheme = C2p::with_block(&c, &p, Box::new(Noted(C2pCache::new(&c), seen.clone())));
         let before: BTreeMap<&str, u64> = counts.borrow().clone();
@@ -199,7 +212,7 @@ fn the_ports_are_driven_by_what_the_l1s_say() {
         assert_eq!((candidates.fn_ + candidates.tn, candidates.unshareable), (counted("pruned"), counted("unshareable")), "{workload}");
     }
     let counts = counts.borrow();
-    for what in ["hits", "misses", "held up", "no room", "beats", "pruned", "retained", "flushes"] {
+    for what in ["hits", "misses", "held up", "no room", "beats", "pruned", "retained", "flushes", "waiting notices"] {
         assert!(counts.get(what).is_some_and(|count| *count > 0), "{what}: {counts:?}");
     }
 }
