@@ -24,10 +24,10 @@ pub struct Args {
     /// Folder to write to: placement.json, placement.svg and the scripts for OpenROAD.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Cell library: asap7 (embedded), or Liberty files, plain or gzip, separated by commas.
+    /// Cell library: asap7 (embedded) and Liberty files, plain or gzip, merged, separated by commas.
     #[arg(long, value_name = "PATH[,PATH…]", default_value = "asap7")]
     library: String,
-    /// Share of the rows that cells take, 0.1 to 0.98.
+    /// Share of the rows that cells take at least, 0.1 to 0.98.
     #[arg(long, value_name = "SHARE", default_value_t = 0.85)]
     utilization: f64,
     /// Effort of Coloquinte, 1 to 9.
@@ -86,7 +86,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
             let m = memories.iter().find(|m| format!("{}_{}x{}", m.name, m.rows, m.bits) == kind);
             m.map_or(0.0, |m| m.area_um2 / m.instances.max(1) as f64)
         };
-        let mut problem = floorplan(&flat, &library, ASAP7, args.utilization, &area);
+        let mut problem = floorplan(&flat, &library, ASAP7, args.utilization, &area)?;
         let folder = tempfile::tempdir()?;
         let work = Work { effort: args.effort, steps: args.steps.unwrap_or_else(|| Work::steps_of(flat.cells.len())) };
         let say = |line: &str| bar.set_message(format!("placing {} cells with Coloquinte: {line}", number(flat.cells.len() as f64)));
@@ -98,11 +98,11 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         }
         let placement = result?;
         let title = format!(
-            "{}: {} cells, {:.0} % of {:.0} um2 of rows",
+            "{}: {} cells, {:.0} % of {} um2 of rows",
             source.top,
             number(placement.cells as f64),
             placement.utilisation * 100.0,
-            placement.rows_um2
+            number(placement.rows_um2)
         );
         files.push(("placement.svg".into(), picture::density(&problem, &title, 80)));
         document["placement"] = serde_json::to_value(&placement)?;

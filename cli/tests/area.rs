@@ -43,6 +43,28 @@ fn bf_engine_area_timing_luts_and_proof() {
     assert!(std::fs::read_to_string(out.path().join("area.svg")).unwrap().contains("bf_engine"));
 }
 
+/// The table beside the paper is complete without --fpga: the LUTs are those that --fpga counts for the engine, in JSON, text and the page.
+#[test]
+fn the_whole_cache_has_the_luts_of_its_bf_engine_by_default() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = out.path().to_str().unwrap();
+    assert!(l1forge(&["gen", "--sms", "2", "--out", folder]).status.success());
+    let report = json(&["synth", "--sms", "2", "--out", folder, "--json"]);
+    let lines = report["paper"].as_array().unwrap();
+    assert!(lines.iter().all(|l| l["ours"].is_number()), "{lines:?}");
+    let ours = lines.iter().find(|l| l["what"] == "LUTs of one BF engine").unwrap()["ours"].as_f64().unwrap();
+    let engine = json(&["synth", "--block", "bf_engine", "--sms", "2", "--fpga", "--json"]);
+    assert_eq!(engine["fpga"]["blocks"][0]["luts_each"].as_f64(), Some(ours));
+    // Counts of all modules are for those who ask.
+    assert!(report.get("fpga").is_none());
+    let row = format!("| LUTs of one BF engine | 268 | {ours} |");
+    let text = std::fs::read_to_string(out.path().join("area.md")).unwrap();
+    assert!(text.contains(&row) && !text.contains("not run"), "{text}");
+    assert!(l1forge(&["report", folder]).status.success());
+    let page = std::fs::read_to_string(out.path().join("report.html")).unwrap();
+    assert!(page.contains(&format!("<td class=\"n\">268</td><td class=\"n\">{ours}</td>")) && !page.contains("not run"));
+}
+
 #[test]
 fn scripts_for_openroad_are_written_and_pass_the_check() {
     let out = tempfile::tempdir().unwrap();
@@ -60,10 +82,15 @@ fn bad_input_is_one_message_and_nothing_is_written() {
     let empty = folder.path().join("empty.lib");
     std::fs::write(&empty, "").unwrap();
     let out = folder.path().join("out");
-    let (empty, out) = (empty.to_str().unwrap(), out.to_str().unwrap());
+    let plain = folder.path().join("plain.lib.gz");
+    std::fs::write(&plain, "no Liberty").unwrap();
+    let (empty, plain, out) = (empty.to_str().unwrap(), plain.to_str().unwrap(), out.to_str().unwrap());
     for (args, what) in [
         (vec!["synth", "--library", empty], "the file is empty"),
         (vec!["synth", "--library", "/nonexistent.lib"], "/nonexistent.lib"),
+        (vec!["synth", "--library", ""], "--library \"\": a name is empty; legal are asap7 "),
+        (vec!["place", "--library", plain], "plain.lib.gz: it is not gzip"),
+        (vec!["synth", "--library", "asap7,/nonexistent.lib"], "--library /nonexistent.lib: cannot read it"),
         (vec!["synth", "--block", "l3"], "unknown block"),
         (vec!["synth", "--jobs", "0"], "--jobs 0: legal are"),
         (vec!["synth", "--timing", "--clock", "0"], "--clock 0: legal are"),

@@ -1,6 +1,7 @@
 //! LUTs and flip-flops of units for Xilinx UltraScale+.
 
-use crate::flow::Design;
+use crate::flow::unit::Unit;
+use crate::flow::{Design, Flow, Target};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -63,6 +64,17 @@ pub fn count(design: &Design) -> Fpga {
     fpga.flip_flops = fpga.blocks.iter().map(|b| b.flip_flops).sum();
     fpga.blocks.sort_by(|a, b| b.luts.cmp(&a.luts).then_with(|| a.name.cmp(&b.name)));
     fpga
+}
+
+/// LUTs of one instance of `module` among `units`, the largest of its variants, mapped by themselves; own cells, without sub-modules. `None`
+/// when there is no such module.
+///
+/// # Errors
+/// Yosys fails.
+pub fn luts_of(flow: &Flow, units: &[Unit], module: &str) -> anyhow::Result<Option<u64>> {
+    let variants: Vec<Unit> = units.iter().filter(|u| u.module == module).cloned().collect();
+    let fpga = count(&flow.map(variants, module, &Target::Fpga)?);
+    Ok(fpga.blocks.first().map(|b| b.luts_each))
 }
 
 #[cfg(test)]

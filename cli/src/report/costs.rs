@@ -1,14 +1,15 @@
 //! The sections of the page about area, memories, timing, LUTs and placement.
 
 use super::{escape, section, text};
+use l1forge_synth::report::text as figures;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// A number with a fixed count of decimals, thousands separated; text as it is.
+/// A number with that many decimals and at least three significant digits, whole numbers with thousands separated; text as it is.
 fn number(value: &Value, decimals: usize) -> String {
     match value.as_f64() {
-        Some(v) if decimals == 0 => l1forge_synth::report::text::number(v.round()),
-        Some(v) => format!("{v:.decimals$}"),
+        Some(v) if decimals == 0 => figures::number(v.round()),
+        Some(v) => figures::digits(v, decimals),
         None => text(value),
     }
 }
@@ -21,9 +22,9 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 pub fn synth(body: &mut String, synth: &Value, treemap: Option<&str>) {
     if list(&synth["paper"]).next().is_some() {
         let ours = |l: &Value| {
-            if l["ours"].is_null() { "not run".to_string() } else { l1forge_synth::report::text::number(l["ours"].as_f64().unwrap_or(0.0)) }
+            if l["ours"].is_null() { "not run".to_string() } else { figures::number(l["ours"].as_f64().unwrap_or(0.0)) }
         };
-        let paper = |l: &Value| l1forge_synth::report::text::number(l["paper"].as_f64().unwrap_or(0.0));
+        let paper = |l: &Value| figures::number(l["paper"].as_f64().unwrap_or(0.0));
         let rows = list(&synth["paper"]).map(|l| vec![text(&l["what"]), paper(l), ours(l), text(&l["unit"]), text(&l["note"])]);
         section(body, "Cost beside the paper", &["what", "paper", "ours", "unit", "note"], rows.collect());
     }
@@ -32,7 +33,7 @@ pub fn synth(body: &mut String, synth: &Value, treemap: Option<&str>) {
     }
     let mut rows: Vec<Vec<String>> = list(&synth["blocks"])
         .map(|b| {
-            let share = b["share"].as_f64().map(l1forge_synth::report::text::percent).unwrap_or_default();
+            let share = b["share"].as_f64().map(figures::percent).unwrap_or_default();
             vec![
                 text(&b["name"]),
                 number(&b["instances"], 0),
@@ -57,7 +58,7 @@ pub fn synth(body: &mut String, synth: &Value, treemap: Option<&str>) {
     section(body, "Area by module (own cells)", &["module", "instances", "cells", "flip-flops", "um2", "kGE", "share"], rows);
     let rows = list(&synth["hierarchy"]).map(|n| {
         let depth = usize::try_from(n["depth"].as_u64().unwrap_or(0)).unwrap_or(0);
-        let share = n["share"].as_f64().map(l1forge_synth::report::text::percent).unwrap_or_default();
+        let share = n["share"].as_f64().map(figures::percent).unwrap_or_default();
         vec![
             format!("{}{}", "\u{2003}".repeat(depth), text(&n["name"])),
             number(&n["instances"], 0),
@@ -71,13 +72,13 @@ pub fn synth(body: &mut String, synth: &Value, treemap: Option<&str>) {
     let memories = list(&synth["memories"]).flat_map(|m| {
         list(&m["estimates"]).map(move |e| {
             let all = e["all_um2"].as_f64().unwrap_or(0.0) / 1e6;
-            let scaled = e["all_7nm_um2"].as_f64().map_or_else(String::new, |a| format!("{:.4}", a / 1e6));
+            let scaled = e["all_7nm_um2"].as_f64().map_or_else(String::new, |a| figures::digits(a / 1e6, 4));
             vec![
                 format!("{} {} x {}", text(&m["name"]), text(&m["rows"]), text(&m["bits"])),
                 text(&m["instances"]),
                 text(&e["ports"]),
                 format!("{} nm", text(&e["node_nm"])),
-                format!("{all:.4}"),
+                figures::digits(all, 4),
                 scaled,
                 number(&e["access_ns"], 3),
                 number(&e["read_pj"], 3),
@@ -124,7 +125,7 @@ pub fn placement(body: &mut String, document: &Value, picture: Option<&str>) {
     if !p.is_object() {
         return;
     }
-    let mm2 = |v: &Value| v.as_f64().map_or_else(String::new, |a| format!("{:.5}", a / 1e6));
+    let mm2 = |v: &Value| v.as_f64().map_or_else(String::new, |a| figures::digits(a / 1e6, 5));
     let rows = vec![
         vec!["placed".into(), text(&document["top"])],
         vec!["cells".into(), number(&p["cells"], 0)],
@@ -168,7 +169,11 @@ mod tests {
             assert!(body.contains(part), "{part}: {body}");
         }
         assert!(!body.contains("LUTs (") && !body.contains("<?xml"));
-        placement(&mut body, &json!({"top": "leaf", "placement": {"cells": 9, "utilisation": 0.8123, "faults": []}}), None);
-        assert!(body.contains("0.812") && body.contains("overlaps"));
+        placement(
+            &mut body,
+            &json!({"top": "leaf", "placement": {"cells": 9, "cells_um2": 12.34, "utilisation": 0.8123, "faults": []}}),
+            None,
+        );
+        assert!(body.contains("0.812") && body.contains("overlaps") && body.contains(">0.0000123<"), "{body}");
     }
 }

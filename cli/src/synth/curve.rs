@@ -67,7 +67,7 @@ fn table(curve: &Curve) -> Table {
     let mut t = Table::new(&head);
     for part in &curve.parts {
         let mut row = vec![part.name.clone()];
-        row.extend(part.area_um2.iter().map(|v| number(v.round())));
+        row.extend(part.area_um2.iter().map(|v| number(*v)));
         row.push(part.exponent.map_or_else(String::new, |e| format!("{e:.2}")));
         t.row(&row);
     }

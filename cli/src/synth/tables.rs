@@ -4,19 +4,19 @@ use super::Results;
 use l1forge_synth::equivalence::Proof;
 use l1forge_synth::fpga::Fpga;
 use l1forge_synth::memory::Memory;
-use l1forge_synth::report::text::{Table, number, percent};
+use l1forge_synth::report::text::{Table, digits, number, percent};
 use l1forge_synth::report::{Area, paper, picture};
 use l1forge_synth::timing::Timing;
 
 /// A treemap of the areas.
 pub fn map(area: &Area, top: &str) -> String {
-    let detail = |um2: f64, share: f64| format!("{} um2, {}", number(um2.round()), percent(share));
+    let detail = |um2: f64, share: f64| format!("{} um2, {}", number(um2), percent(share));
     let tiles: Vec<_> = area
         .blocks
         .iter()
         .map(|b| picture::Tile { name: b.name.clone(), value: b.area_um2, detail: detail(b.area_um2, b.share) })
         .collect();
-    picture::treemap(&format!("{top}: {} um2 of cells", number(area.total.area_um2.round())), &tiles)
+    picture::treemap(&format!("{top}: {} um2 of cells", number(area.total.area_um2)), &tiles)
 }
 
 /// All tables of a report, as text of one kind.
@@ -33,14 +33,14 @@ pub fn all(results: &Results, print: fn(&Table) -> String) -> String {
     if let Some(timing) = &results.timing {
         list.push(print(&paths(timing)));
         list.push(format!(
-            "{}; whole design: critical path {:.0} ps, slack {:.0} ps at {} ps, achievable clock {:.0} ps ({:.2} GHz); cells sized for it: {:.1} um2\n",
+            "{}; whole design: critical path {:.0} ps, slack {:.0} ps at {} ps, achievable clock {:.0} ps ({:.2} GHz); cells sized for it: {} um2\n",
             timing.tool,
             timing.critical_path_ps,
             timing.slack_ps,
             timing.clock_ps,
             timing.achievable_clock_ps,
             1000.0 / timing.achievable_clock_ps,
-            timing.area_um2
+            digits(timing.area_um2, 1)
         ));
     }
     if let Some(fpga) = &results.fpga {
@@ -58,7 +58,7 @@ pub fn all(results: &Results, print: fn(&Table) -> String) -> String {
 fn blocks(area: &Area) -> Table {
     let mut t = Table::new(&["module (own cells)", "instances", "cells", "flip-flops", "um2", "kGE", "share"]);
     let mut row = |name: &str, instances: String, cells: u64, ff: u64, um2: f64, kge: f64, share: String| {
-        t.row(&[name.into(), instances, number(cells as f64), number(ff as f64), format!("{um2:.1}"), format!("{kge:.2}"), share]);
+        t.row(&[name.into(), instances, number(cells as f64), number(ff as f64), digits(um2, 1), digits(kge, 2), share]);
     };
     for b in &area.blocks {
         row(&b.name, number(b.instances as f64), b.cells, b.flip_flops, b.area_um2, b.kge, percent(b.share));
@@ -76,7 +76,7 @@ fn hierarchy(area: &Area) -> Table {
             number(n.instances as f64),
             number(n.cells as f64),
             number(n.flip_flops as f64),
-            format!("{:.1}", n.area_um2),
+            digits(n.area_um2, 1),
             percent(n.share),
             number(n.macros as f64),
         ]);
@@ -107,9 +107,9 @@ fn memories(memories: &[Memory]) -> Table {
                 number(m.instances as f64),
                 serde_json::to_value(e.ports).ok().and_then(|v| v.as_str().map(str::to_string)).unwrap_or_default(),
                 format!("{} nm", e.node_nm),
-                format!("{:.1}", f.area_um2),
-                format!("{:.4}", e.all_um2 / 1e6),
-                e.all_7nm_um2.map_or_else(String::new, |a| format!("{:.4}", a / 1e6)),
+                digits(f.area_um2, 1),
+                digits(e.all_um2 / 1e6, 4),
+                e.all_7nm_um2.map_or_else(String::new, |a| digits(a / 1e6, 4)),
                 format!("{:.3}", f.access_ns),
                 format!("{:.3}", f.read_pj),
                 format!("{:.3}", f.leakage_mw),

@@ -61,24 +61,30 @@ impl Library {
     /// # Errors
     /// None for the committed library.
     pub fn embedded() -> anyhow::Result<Self> {
-        Self::of_texts(&[("embedded library".into(), embedded::LIBERTY.to_string())])
+        Self::of_texts(&[("embedded library".into(), embedded::LIBERTY.into())], "embedded library")
     }
 
-    /// `asap7`, the embedded library, or paths of Liberty files (gzip when they end in `.gz`), separated by commas.
+    /// A list, separated by commas, of `asap7`, which is the embedded library, and paths of Liberty files, plain or gzip, merged in that order.
     ///
     /// # Errors
-    /// A file cannot be read or is not Liberty; no cells, no flip-flop or no inverter.
+    /// A name is empty; a file cannot be read or is not Liberty; no cells, no flip-flop or no inverter.
     pub fn load(list: &str) -> anyhow::Result<Self> {
-        if list == "asap7" {
-            return Self::embedded();
+        let names: Vec<&str> = list.split(',').map(str::trim).collect();
+        if names.contains(&"") {
+            bail!(
+                "--library \"{list}\": a name is empty; legal are asap7 (the embedded library) and paths of Liberty files, separated by commas"
+            );
         }
-        let texts: Vec<(String, String)> =
-            list.split(',').map(|path| Ok((path.to_string(), read(Path::new(path))?))).collect::<anyhow::Result<_>>()?;
-        Self::of_texts(&texts).with_context(|| format!("--library {list}"))
+        let text = |name: &&str| match *name {
+            "asap7" => Ok(("--library asap7".to_string(), embedded::LIBERTY.into())),
+            path => read(Path::new(path)),
+        };
+        let texts: Vec<(String, String)> = names.iter().map(text).collect::<anyhow::Result<_>>()?;
+        Self::of_texts(&texts, &format!("--library {list}"))
     }
 
-    /// Merges Liberty texts: header of the first, cells and templates of all.
-    fn of_texts(texts: &[(String, String)]) -> anyhow::Result<Self> {
+    /// Merges Liberty texts, each with its name in messages: header of the first, cells and templates of all. `whole` is the name of all together.
+    fn of_texts(texts: &[(String, String)], whole: &str) -> anyhow::Result<Self> {
         let mut merged = String::new();
         let mut name = String::new();
         let mut cells = BTreeMap::new();
@@ -113,7 +119,7 @@ impl Library {
         }
         merged += "}\n";
         let library = Self { name, text: merged, cells };
-        library.check()?;
+        library.check().with_context(|| whole.to_string())?;
         Ok(library)
     }
 
@@ -178,13 +184,14 @@ impl Library {
 /// Longest Liberty file that is read; those of a process have some hundred million bytes.
 const MOST_BYTES: u64 = 2 << 30;
 
-/// Text of a Liberty file.
-fn read(path: &Path) -> anyhow::Result<String> {
+/// Name in messages and text of a Liberty file. What it is packed with is read off its first bytes, not off its name.
+fn read(path: &Path) -> anyhow::Result<(String, String)> {
     let cannot = || format!("--library {}: cannot read it", path.display());
     let mut bytes = Vec::new();
     std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes)).with_context(cannot)?;
     let mut text = String::new();
-    if bytes.starts_with(&[0x1f, 0x8b]) {
+    let packed = bytes.starts_with(&[0x1f, 0x8b]);
+    if packed {
         flate2::read::MultiGzDecoder::new(bytes.as_slice()).take(MOST_BYTES + 1).read_to_string(&mut text).with_context(cannot)?;
     } else {
         text = String::from_utf8_lossy(&bytes).into_owned();
@@ -195,7 +202,8 @@ fn read(path: &Path) -> anyhow::Result<String> {
     if text.trim().is_empty() {
         bail!("--library {}: the file is empty", path.display());
     }
-    Ok(text)
+    let misnamed = !packed && path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
+    Ok((format!("--library {}{}", path.display(), if misnamed { ": it is not gzip, and read as plain text" } else { "" }), text))
 }
 
 fn cell(text: &str, statement: &Statement) -> anyhow::Result<Cell> {
@@ -256,7 +264,7 @@ mod tests {
         assert_eq!(library.cells.keys().collect::<Vec<_>>(), ["FF", "INV"]);
         assert!((library.cells["INV"].area - 1.5).abs() < 1e-12);
         // The merged text is Liberty again, with both templates.
-        let again = Library::of_texts(&[("merged".into(), library.text.clone())]).unwrap();
+        let again = Library::of_texts(&[("merged".into(), library.text.clone())], "merged").unwrap();
         assert_eq!(again.cells, library.cells);
         assert!(library.text.contains("template (t)") && library.text.contains("template (u)"));
     }
@@ -274,5 +282,46 @@ mod tests {
         assert!(load(INV).contains("no flip-flop"));
         assert!(load(SMALL).contains("no inverter"));
         assert!(format!("{:#}", Library::load("/nonexistent.lib").unwrap_err()).contains("/nonexistent.lib"));
+    }
+
+    #[test]
+    fn the_embedded_library_is_merged_with_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let (more, twice) = (folder.path().join("more.lib"), folder.path().join("twice.lib"));
+        std::fs::write(&more, INV).unwrap();
+        std::fs::write(&twice, INV.replace("(INV)", "(INVx1_ASAP7_75t_R)")).unwrap();
+        let library = Library::load(&format!("asap7,{}", more.display())).unwrap();
+        assert_eq!((library.cells.len(), library.name.as_str()), (61, Library::embedded().unwrap().name.as_str()));
+        assert!(library.text.contains("cell (INV)"));
+        let reversed = Library::load(&format!("{}, asap7", more.display())).unwrap();
+        assert_eq!((reversed.cells, reversed.name.as_str()), (library.cells, "i"));
+        let error = format!("{:#}", Library::load(&format!("asap7,{}", twice.display())).unwrap_err());
+        assert_eq!(error, format!("--library {}:1: cell INVx1_ASAP7_75t_R is there twice", twice.display()));
+    }
+
+    /// What is wrong is said once: the file, the line, what is legal.
+    #[test]
+    fn messages_name_a_file_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let message = |name: &str, text: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            let path = path.to_str().unwrap();
+            let error = format!("{:#}", Library::load(path).unwrap_err());
+            assert_eq!(error.matches(path).count(), 1, "{error}");
+            error.strip_prefix(&format!("--library {path}: ")).expect(&error).to_string()
+        };
+        assert!(message("a.lib", b"library (x) {\n= }").starts_with("line 2: expected the name"));
+        assert!(message("a.lib", b"cell (x) { }").starts_with("no `library"));
+        assert!(message("a.lib", INV.as_bytes()).starts_with("the library i has no flip-flop"));
+        let error = message("a.lib", INV.replace("1.5", "big").as_bytes());
+        assert!(error.starts_with("cell INV: line 1: area `big`"), "{error}");
+        assert!(message("a.lib.gz", b"PK\x03\x04").starts_with("it is not gzip"));
+        let cut = message("b.lib.gz", &[0x1f, 0x8b, 8, 0]);
+        assert!(cut.starts_with("cannot read it"), "{cut}");
+        for list in ["", ",", "asap7,", " ", "asap7,,x.lib"] {
+            let error = format!("{:#}", Library::load(list).unwrap_err());
+            assert!(error.starts_with(&format!("--library \"{list}\": a name is empty; legal are asap7")), "{error}");
+        }
     }
 }

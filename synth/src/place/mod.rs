@@ -2,11 +2,12 @@
 
 pub mod check;
 pub mod coloquinte;
+pub mod floorplan;
 pub mod netlist;
 pub mod openroad;
 pub mod picture;
 
-use crate::library::Library;
+pub use floorplan::floorplan;
 use serde::Serialize;
 
 /// The grid of the cells: everything is counted in sites; a row is a whole number of site widths high.
@@ -88,79 +89,12 @@ pub struct Placement {
     pub faults: Vec<String>,
 }
 
-/// A floorplan: core size for a utilisation, macros in columns at the left and right edges, ports around the edge.
-pub fn floorplan(netlist: &netlist::Netlist, library: &Library, grid: Grid, utilisation: f64, macro_um2: &dyn Fn(&str) -> f64) -> Problem {
-    let row = grid.row;
-    let mut items = Vec::with_capacity(netlist.cells.len() + netlist.ports.len());
-    let (mut cell_area, mut macros) = (0i64, Vec::new());
-    for (i, kind) in netlist.cells.iter().enumerate() {
-        if let Some(cell) = library.cells.get(kind) {
-            let w = grid.width(cell.area);
-            cell_area += w * row;
-            items.push(Item { w, h: row, x: 0, y: 0, fixed: false, port: false });
-        } else {
-            // A macro of about 1:2, whole rows high.
-            let sites = macro_um2(kind) / (grid.site_um * grid.site_um);
-            let h = (((sites / 2.0).sqrt() / row as f64).ceil() as i64).max(1) * row;
-            let w = ((sites / h as f64).ceil() as i64).max(1);
-            macros.push(i);
-            items.push(Item { w, h, x: 0, y: 0, fixed: true, port: false });
-        }
-    }
-    let macro_width = macros.iter().map(|i| items[*i].w).max().unwrap_or(0);
-    let macro_area: i64 = macros.iter().map(|i| items[*i].w * items[*i].h).sum();
-    let need = cell_area as f64 / utilisation;
-    let mut height = (((need + macro_area as f64 * 1.05).sqrt() / row as f64).round() as i64).max(1) * row;
-    let highest = macros.iter().map(|i| items[*i].h).max().unwrap_or(0);
-    height = height.max(highest);
-    // Columns of macros, alternately at the left and the right edge.
-    let per_column = if highest > 0 { (height / highest).max(1) } else { 1 };
-    let columns = (macros.len() as i64 + per_column - 1) / per_column;
-    let left = (columns + 1) / 2;
-    let rows = height / row;
-    let middle = ((need / (rows * row) as f64).ceil() as i64).max(items.iter().filter(|i| !i.fixed).map(|i| i.w).max().unwrap_or(1));
-    let width = middle + columns * macro_width;
-    for (n, i) in macros.iter().enumerate() {
-        let (column, at) = (n as i64 / per_column, n as i64 % per_column);
-        items[*i].x = if column < left { column * macro_width } else { width - (column - left + 1) * macro_width };
-        items[*i].y = at * highest;
-    }
-    // Ports, evenly around the edge in their order.
-    let around = 2 * (width + height);
-    for p in 0..netlist.ports.len() as i64 {
-        let at = p * around / (netlist.ports.len() as i64).max(1);
-        let (x, y) = match at {
-            a if a < width => (a, -1),
-            a if a < width + height => (width, a - width),
-            a if a < 2 * width + height => (2 * width + height - a - 1, height),
-            a => (-1, around - a - 1),
-        };
-        items.push(Item { w: 1, h: 1, x, y, fixed: true, port: true });
-    }
-    Problem { core: (width, height), row, items, nets: netlist.nets.clone() }
-}
-
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
 
     #[test]
     fn widths_of_asap7_cells_are_whole_sites() {
         assert_eq!((ASAP7.width(0.04374), ASAP7.width(0.05832), ASAP7.width(0.2916)), (3, 4, 20));
-    }
-
-    #[test]
-    fn floorplan_keeps_macros_apart_and_makes_room() {
-        let library = Library::embedded().unwrap();
-        let mut cells = vec!["INVx1_ASAP7_75t_R".to_string(); 4000];
-        cells.extend(vec!["sram".to_string(); 10]);
-        let netlist = netlist::Netlist { cells, ports: (0..40).map(|i| format!("p{i}")).collect(), nets: vec![vec![0, 1]] };
-        let problem = floorplan(&netlist, &library, ASAP7, 0.85, &|_| 5.0);
-        let faults = check::faults(&problem, true);
-        assert!(faults.is_empty(), "{faults:?}");
-        let rows = check::row_area(&problem);
-        let used = 4000 * 3 * 5;
-        let utilisation = f64::from(used) / rows as f64;
-        assert!((0.80..=0.86).contains(&utilisation), "{utilisation}");
     }
 }

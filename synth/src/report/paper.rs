@@ -36,6 +36,9 @@ pub struct Ours {
     pub engine_luts: Option<u64>,
 }
 
+/// The module whose LUTs the paper gives.
+pub const BF_ENGINE: &str = "bf_engine";
+
 /// The table.
 pub fn table(ours: &Ours) -> Vec<Line> {
     let line = |what, paper, ours, unit, note| Line { what, paper, ours, unit, note };
