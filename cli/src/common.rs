@@ -4,6 +4,7 @@ use anyhow::Context;
 use l1forge_config::{Config, Settings};
 use l1forge_sim::system::SystemParameters;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Where the configuration comes from. Later layers win: presets, file, `--set`, `--sms`.
 #[derive(clap::Args, Debug)]
@@ -158,6 +159,35 @@ fn earlier_files(folder: &Path) -> Vec<String> {
 /// A progress line on standard error for work that takes more than a moment.
 pub fn spinner(text: &str) -> indicatif::ProgressBar {
     let bar = indicatif::ProgressBar::new_spinner().with_message(text.to_string());
-    bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    tick(&bar, Duration::from_millis(200));
     bar
+}
+
+/// Moves a bar while there is no news. Where no thread can be started (`enable_steady_tick` panics there) it moves with the work alone.
+pub fn tick(bar: &indicatif::ProgressBar, every: Duration) {
+    if bar.is_hidden() {
+        return; // nobody looks
+    }
+    let bar = bar.downgrade();
+    let _ = std::thread::Builder::new().spawn(move || {
+        while let Some(bar) = bar.upgrade().filter(|b| !b.is_finished()) {
+            bar.tick();
+            drop(bar);
+            std::thread::sleep(every);
+        }
+    });
+}
+
+/// Does `work` in a pool of threads (0: as many as the machine has cores), of fewer where there is no memory for all, at the worst on this one.
+pub fn in_pool<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
+    let mut pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let mut fewer = if threads == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { threads };
+    while pool.is_err() && fewer > 1 {
+        fewer /= 2;
+        pool = rayon::ThreadPoolBuilder::new().num_threads(fewer).build();
+    }
+    match pool.or_else(|_| rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build()) {
+        Ok(pool) => pool.install(work),
+        Err(_) => work(),
+    }
 }

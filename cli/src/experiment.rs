@@ -1,6 +1,6 @@
 //! `l1forge experiment`: the papers' sensitivity studies.
 
-use crate::common::print_json;
+use crate::common::{in_pool, print_json};
 use crate::failure::CheckFailed;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -82,8 +82,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         bar.set_style(style);
     }
     bar.tick();
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads).build().context("cannot start threads")?;
-    let failures: Vec<anyhow::Error> = pool.install(|| {
+    let failures: Vec<anyhow::Error> = in_pool(args.threads, || {
         let one = |(key, task): &(String, &Task)| {
             let result = perform(&runs, key, task);
             bar.inc(1);

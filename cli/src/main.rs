@@ -69,6 +69,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    failure::guard(run)
+}
+
+fn run() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Gen(args) => generate::run(&args, cli.json),

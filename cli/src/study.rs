@@ -1,6 +1,6 @@
 //! `l1forge study snakecharmer`: what each part of the prefetcher buys.
 
-use crate::common::{ConfigArgs, print_json, spinner, write_files};
+use crate::common::{ConfigArgs, in_pool, print_json, spinner, write_files};
 use anyhow::bail;
 use l1forge_sim::snakecharmer::report::{self, Named, Size};
 use l1forge_sim::trace::{TraceOptions, TraceReader};
@@ -45,9 +45,8 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         (report::table(&rows), json!({ "trace": values(&rows) }), Vec::new())
     } else {
         let done = AtomicU64::new(0);
-        let study = report::study(&settings, size, &|| {
-            bar.set_message(format!("run {} of {}", done.fetch_add(1, Ordering::Relaxed) + 1, report::runs()));
-        })?;
+        let tell = || bar.set_message(format!("run {} of {}", done.fetch_add(1, Ordering::Relaxed) + 1, report::runs()));
+        let study = in_pool(0, || report::study(&settings, size, &tell))?;
         let verdicts = report::verdicts(&study);
         let list: String = verdicts.iter().map(|(what, holds)| format!("* {}: {what}\n", if *holds { "yes" } else { "no" })).collect();
         let document = json!({

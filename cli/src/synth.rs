@@ -106,7 +106,7 @@ pub fn progress(text: &str) -> indicatif::ProgressBar {
     if let Ok(style) = indicatif::ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {elapsed}") {
         bar.set_style(style);
     }
-    bar.enable_steady_tick(std::time::Duration::from_millis(250));
+    crate::common::tick(&bar, std::time::Duration::from_millis(250));
     bar
 }
 

@@ -84,23 +84,22 @@ pub fn lint_with(tools: &Toolbox, design: &Design, linters: &[Tool]) -> Result<V
     let script = folder.path().join("l1forge_slang.py");
     fs::write(&script, SLANG_SCRIPT).at(&script)?;
     let next = Mutex::new(linters.iter().copied().enumerate());
+    let work = || {
+        let mut results: Vec<(usize, Result<LintReport, LintError>)> = Vec::new();
+        loop {
+            let item = next.lock().expect("no linter panics with the lock").next();
+            let Some((place, tool)) = item else {
+                return results;
+            };
+            results.push((place, run(tools, design, tool, folder.path())));
+        }
+    };
     let mut results = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..2)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut results = Vec::new();
-                    loop {
-                        let item = next.lock().expect("no linter panics with the lock").next();
-                        let Some((place, tool)) = item else {
-                            return results;
-                        };
-                        results.push((place, run(tools, design, tool, folder.path())));
-                    }
-                })
-            })
-            .collect();
-        let finish = |worker: std::thread::ScopedJoinHandle<'_, _>| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        workers.into_iter().flat_map(finish).collect::<Vec<(usize, Result<LintReport, LintError>)>>()
+        // Two at a time; this thread works alone where there is no memory for another one.
+        let other = std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let mut results = work();
+        results.extend(other.into_iter().flat_map(|o| o.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))));
+        results
     });
     results.sort_by_key(|(place, _)| *place);
     results.into_iter().map(|(_, result)| result).collect()

@@ -288,10 +288,11 @@ impl StudyArgs {
             study.held_out_compute = small("held_out", list)?;
         }
         let bar = progress(0);
-        let found = study.run(&|done, total| {
+        let tell = |done: usize, total: usize| {
             bar.set_length(total as u64);
             bar.set_position(done as u64);
-        })?;
+        };
+        let found = crate::common::in_pool(0, || study.run(&tell))?;
         bar.finish_and_clear();
         let contrast = contrasts(&study.device, self.seed)?;
         let choices = choices(&study, &found)?;

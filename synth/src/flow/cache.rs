@@ -2,7 +2,9 @@
 
 use anyhow::Context as _;
 use sha2::{Digest as _, Sha256};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// Hash of fields, each preceded by its length.
 pub fn key(fields: &[impl AsRef<str>]) -> String {
@@ -14,26 +16,54 @@ pub fn key(fields: &[impl AsRef<str>]) -> String {
     hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect()
 }
 
-/// A folder of results. An entry is made in a temporary folder and appears by one rename, so that nobody sees half of it.
+/// How the names of folders begin in which entries are made.
+const STAGING: &str = ".making-";
+
+/// A folder of results. An entry is made in a temporary folder and appears by one rename, so that nobody sees half of it. That folder is locked
+/// as long as its process lives, so that what a killed run leaves can be told from the work of another one.
 #[derive(Debug, Clone)]
 pub struct Cache {
     root: PathBuf,
 }
 
 impl Cache {
-    /// A cache below `root`.
+    /// A cache below `root`; what killed runs left there is removed.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        let cache = Self { root: root.into() };
+        cache.sweep();
+        cache
     }
 
-    /// Removes what killed runs left behind a day ago or earlier.
+    /// Removes the folders that killed runs left behind. Where folders cannot be locked, those that nobody wrote to for a day.
     fn sweep(&self) {
-        let old = |e: &std::fs::DirEntry| {
-            e.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok()).is_some_and(|t| t.as_secs() > 86_400)
+        let old = |path: &Path| {
+            path.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok()).is_some_and(|t| t.as_secs() > 86_400)
         };
         for entry in std::fs::read_dir(&self.root).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(".making-") && old(&entry) {
-                let _ = std::fs::remove_dir_all(entry.path());
+            if entry.file_name().to_string_lossy().starts_with(STAGING) {
+                let path = entry.path();
+                let lock = File::open(&path);
+                let gone = match lock.as_ref().map(File::try_lock) {
+                    Ok(Ok(())) => true,
+                    Ok(Err(TryLockError::WouldBlock)) => false,
+                    Ok(Err(TryLockError::Error(_))) | Err(_) => old(&path),
+                };
+                if gone {
+                    // Still locked: see `staging`.
+                    let _ = std::fs::remove_dir_all(&path);
+                }
+            }
+        }
+    }
+
+    /// A new folder to make an entry in, and its lock.
+    fn staging(&self) -> std::io::Result<(TempDir, Option<File>)> {
+        loop {
+            let folder = tempfile::Builder::new().prefix(STAGING).tempdir_in(&self.root)?;
+            let lock = File::open(folder.path()).and_then(|f| f.lock().map(|()| f)).ok();
+            // Another run may have taken it for a left one before it was locked.
+            if folder.path().exists() {
+                return Ok((folder, lock));
             }
         }
     }
@@ -49,8 +79,7 @@ impl Cache {
         }
         let cannot = || format!("cannot write {}", place.display());
         std::fs::create_dir_all(&self.root).with_context(cannot)?;
-        self.sweep();
-        let staging = tempfile::Builder::new().prefix(".making-").tempdir_in(&self.root).with_context(cannot)?;
+        let (staging, _lock) = self.staging().with_context(cannot)?;
         if let Err(error) = make(staging.path()) {
             let kept = self.root.join(format!("failed-{name}"));
             let _ = std::fs::remove_dir_all(&kept);
@@ -76,6 +105,33 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_what_is_at_work_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = |name: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            std::fs::write(path.join("log"), "half").unwrap();
+            path
+        };
+        let (dead, kept, other) = (left(".making-dead"), left("failed-unit"), left("0123"));
+        let place = Cache::at(folder.path()).entry("k", "unit", |mine| {
+            assert!(!dead.exists() && kept.exists() && other.exists());
+            // Another run opens the cache, with work of a third one and a new left folder in it.
+            let (third, lock) = Cache::at(folder.path()).staging()?;
+            let dead = left(".making-dead");
+            Cache::at(folder.path());
+            assert!(mine.exists() && third.path().exists() && !dead.exists());
+            drop(lock);
+            Cache::at(folder.path());
+            assert!(mine.exists() && !third.path().exists());
+            Ok(std::fs::write(mine.join("x"), "1")?)
+        });
+        assert_eq!(std::fs::read_to_string(place.unwrap().join("x")).unwrap(), "1");
+        let names = std::fs::read_dir(folder.path()).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
+        assert_eq!(names.filter(|n| n.starts_with('.')).count(), 0);
+    }
 
     #[test]
     fn made_once_and_never_half() {

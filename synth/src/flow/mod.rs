@@ -159,29 +159,34 @@ impl Flow<'_> {
         // Largest first, so that none is left alone at the end.
         let mut order: Vec<usize> = (0..units.len()).collect();
         order.sort_by_key(|i| std::cmp::Reverse(units[*i].text.len()));
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.clamp(1, units.len().max(1)) {
-                scope.spawn(|| {
-                    loop {
-                        let i = next.fetch_add(1, Ordering::SeqCst);
-                        let failed = failure.lock().is_ok_and(|f| f.is_some());
-                        let Some(&i) = order.get(i).filter(|_| !failed) else { break };
-                        match self.map_unit(&units, i, target, &library, &tool) {
-                            Ok(mapped) => {
-                                if let Ok(mut list) = results.lock() {
-                                    list[i] = Some(mapped);
-                                }
-                                (self.progress)(done.fetch_add(1, Ordering::SeqCst) + 1, units.len(), &units[i].name);
-                            }
-                            Err(error) => {
-                                if let Ok(mut first) = failure.lock() {
-                                    first.get_or_insert(error);
-                                }
-                            }
+        let work = || {
+            loop {
+                let i = next.fetch_add(1, Ordering::SeqCst);
+                let failed = failure.lock().is_ok_and(|f| f.is_some());
+                let Some(&i) = order.get(i).filter(|_| !failed) else { break };
+                match self.map_unit(&units, i, target, &library, &tool) {
+                    Ok(mapped) => {
+                        if let Ok(mut list) = results.lock() {
+                            list[i] = Some(mapped);
+                        }
+                        (self.progress)(done.fetch_add(1, Ordering::SeqCst) + 1, units.len(), &units[i].name);
+                    }
+                    Err(error) => {
+                        if let Ok(mut first) = failure.lock() {
+                            first.get_or_insert(error);
                         }
                     }
-                });
+                }
             }
+        };
+        std::thread::scope(|scope| {
+            // This thread works too, alone where there is no memory for another one.
+            for _ in 1..self.jobs.clamp(1, units.len().max(1)) {
+                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
+            }
+            work();
         });
         if let Some(error) = failure.into_inner().unwrap_or_default() {
             return Err(error);

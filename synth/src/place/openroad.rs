@@ -7,10 +7,19 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Commands and flags of OpenROAD that scripts may use; a flag is true when it takes a value.
+/// Commands of OpenROAD that scripts may use, with their positional arguments and flags; `openroad/README.md` says how to read it.
 pub const COMMANDS: &str = include_str!("../../openroad/commands.json");
 
 const CHECKER: &str = include_str!("../../openroad/check.tcl");
+
+/// What a command takes.
+#[derive(serde::Deserialize)]
+struct Signature {
+    /// Names of the positional arguments.
+    arguments: Vec<String>,
+    /// Whether each flag takes a value.
+    flags: BTreeMap<String, bool>,
+}
 
 /// What the scripts are written for.
 #[derive(Debug, Clone)]
@@ -98,24 +107,27 @@ fn pins(m: &Memory) -> Vec<(String, bool)> {
     list
 }
 
-/// Checks a script with a Tcl interpreter; the faults, one line each.
+/// Checks a script in `folder` with a Tcl interpreter: commands, flags and their values, arguments, files that are read. The faults, one line
+/// each; the files that `TECH_LEF` and `CELL_LEF` name are the user's and need not be there.
 ///
 /// # Errors
 /// There is no `tclsh`, or it cannot be run.
 pub fn check(folder: &Path, script: &str) -> anyhow::Result<Vec<String>> {
-    let commands: BTreeMap<String, BTreeMap<String, bool>> =
-        serde_json::from_str(COMMANDS).context("the table of OpenROAD's commands is at fault")?;
+    let commands: BTreeMap<String, Signature> = serde_json::from_str(COMMANDS).context("the table of OpenROAD's commands is at fault")?;
     let mut table = String::new();
-    for (name, flags) in &commands {
+    for (name, Signature { arguments, flags }) in &commands {
         let flags: Vec<String> = flags.iter().map(|(f, v)| format!("{f} {}", u8::from(*v))).collect();
-        let _ = writeln!(table, "{name} {{{}}}", flags.join(" "));
+        let _ = writeln!(table, "{name} {{arguments {{{}}} flags {{{}}}}}", arguments.join(" "), flags.join(" "));
     }
     let work = tempfile::tempdir()?;
     std::fs::write(work.path().join("table.tcl"), table)?;
     std::fs::write(work.path().join("check.tcl"), CHECKER)?;
     let mut command = Command::new("tclsh");
     command.arg(work.path().join("check.tcl")).arg(work.path().join("table.tcl")).arg(script);
-    command.env("TECH_LEF", "tech.lef").env("CELL_LEF", "cells.lef").current_dir(folder).stdin(Stdio::null());
+    for name in ["TECH_LEF", "CELL_LEF"] {
+        command.env(name, format!("environment:{name}"));
+    }
+    command.current_dir(folder).stdin(Stdio::null());
     let output = command.output().context("tclsh cannot be started; install it with: apt-get install tcl")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let faults: Vec<String> = text.lines().filter(|l| !l.starts_with("after ")).map(str::to_string).collect();
@@ -129,19 +141,49 @@ pub fn check(folder: &Path, script: &str) -> anyhow::Result<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn faults(change: impl Fn(String) -> String) -> Vec<String> {
+    /// The faults of a changed script whose files are all there but `missing`.
+    fn faults_without(missing: &str, change: impl Fn(String) -> String) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let memory = crate::memory::report(None, "sram_1r1w", 80, 64, 4).unwrap();
         let job = Job { top: "t", netlists: &["a.v".into()], memories: &[memory], utilisation: 0.8 };
-        std::fs::write(folder.path().join("constraints.sdc"), "set p 1\ncreate_clock -name clk -period $p [get_ports clk_i]\n").unwrap();
-        std::fs::write(folder.path().join("place.tcl"), change(script(&job))).unwrap();
+        let constraints = "set p 1\ncreate_clock -name clk -period $p [get_ports clk_i]\nset_input_delay -.5 -clock clk [all_inputs]\n";
+        for (name, text) in [
+            ("constraints.sdc", constraints),
+            ("library.lib", ""),
+            ("macros.lef", ""),
+            ("macros.lib", ""),
+            ("a.v", ""),
+            ("place.tcl", &change(script(&job))),
+        ] {
+            if name != missing {
+                std::fs::write(folder.path().join(name), text).unwrap();
+            }
+        }
         check(folder.path(), "place.tcl").unwrap()
+    }
+
+    fn faults(change: impl Fn(String) -> String) -> Vec<String> {
+        faults_without("", change)
+    }
+
+    fn no_tclsh() -> bool {
+        let missing = Command::new("tclsh").stdin(Stdio::null()).output().is_err();
+        if missing {
+            eprintln!("skipped: no tclsh here");
+        }
+        missing
+    }
+
+    /// The line of the unchanged script that starts with `text`.
+    fn line(text: &str) -> usize {
+        let memory = crate::memory::report(None, "sram_1r1w", 80, 64, 4).unwrap();
+        let script = script(&Job { top: "t", netlists: &["a.v".into()], memories: &[memory], utilisation: 0.8 });
+        script.lines().position(|l| l.starts_with(text)).unwrap() + 1
     }
 
     #[test]
     fn scripts_pass_and_wrong_ones_do_not() {
-        if Command::new("tclsh").stdin(Stdio::null()).output().is_err() {
-            eprintln!("skipped: no tclsh here");
+        if no_tclsh() {
             return;
         }
         assert_eq!(faults(|s| s), Vec::<String>::new());
@@ -149,9 +191,72 @@ mod tests {
         assert!(wrong.len() == 1 && wrong[0].contains("place.tcl:") && wrong[0].contains("no flag -densitty"), "{wrong:?}");
         let wrong = faults(|s| s.replace("detailed_placement\n", "detail_placement\n"));
         assert!(wrong.len() == 1 && wrong[0].contains("detail_placement: no such command"), "{wrong:?}");
-        let wrong = faults(|s| s.replace("report_tns", "report_tns -digits"));
-        assert!(wrong.len() == 1 && wrong[0].contains("needs a value"), "{wrong:?}");
         assert!(!faults(|s| s + "puts {").is_empty());
+    }
+
+    #[test]
+    fn a_flag_has_its_value() {
+        if no_tclsh() {
+            return;
+        }
+        let at = line("report_checks");
+        let wrong = faults(|s| s.replace("-path_delay max", "-path_delay"));
+        assert_eq!(wrong, [format!("place.tcl:{at}: report_checks: -path_delay needs a value, but -digits follows")]);
+        // The flag in place of the value is judged too.
+        let wrong = faults(|s| s.replace("-path_delay max -digits 3", "-path_delay -digits"));
+        assert_eq!(wrong.len(), 2, "{wrong:?}");
+        assert!(wrong[1].ends_with("report_checks: -digits needs a value, but nothing follows"), "{wrong:?}");
+        for value in ["-1", "-0.5", "-.5", "-2e3"] {
+            assert_eq!(faults(|s| s.replace("-path_delay max", &format!("-slack_max {value}"))), Vec::<String>::new(), "{value}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_read_are_there() {
+        if no_tclsh() {
+            return;
+        }
+        for (file, command) in [
+            ("library.lib", "read_liberty"),
+            ("macros.lib", "read_liberty"),
+            ("macros.lef", "read_lef"),
+            ("a.v", "read_verilog"),
+            ("constraints.sdc", "read_sdc"),
+        ] {
+            let at = line(&format!("{command} {file}"));
+            assert_eq!(faults_without(file, |s| s), [format!("place.tcl:{at}: {command}: file {file}: no such file")]);
+        }
+        // What the user's own variables name may be elsewhere, but nothing else; a folder is no file; a sourced one is checked.
+        let wrong = faults(|s| s + "read_lef [file dirname $::env(TECH_LEF)]\nsource more.tcl\n");
+        assert!(
+            wrong.len() == 2 && wrong[0].contains("read_lef: file .: no such") && wrong[1].contains("source: file more.tcl"),
+            "{wrong:?}"
+        );
+        let wrong = faults(|s| s + "set f [open more.tcl w]\nputs $f {\nreport_tns -x}\nclose $f\nsource -echo more.tcl\n");
+        assert!(wrong.len() == 1 && wrong[0].starts_with("more.tcl:2: report_tns: no flag -x"), "{wrong:?}");
+        // What the script itself writes may be read again.
+        assert_eq!(faults(|s| s + "read_verilog ./t_placed.v\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn arguments_are_neither_missing_nor_too_many() {
+        if no_tclsh() {
+            return;
+        }
+        for (command, right, wrong, fault) in [
+            ("link_design", "link_design t\n", "link_design\n", "needs the argument design"),
+            ("link_design", "link_design t\n", "link_design {}\n", "needs the argument design"),
+            ("link_design", "link_design t\n", "link_design t u v\n", "too many arguments: u v; legal: 1"),
+            ("read_liberty", "read_liberty library.lib\n", "read_liberty\n", "needs the argument file"),
+            ("write_def", "write_def t.def\n", "write_def\n", "needs the argument file"),
+            ("report_tns", "report_tns\n", "report_tns 3\n", "too many arguments: 3; legal: 0"),
+        ] {
+            let at = line(right.trim());
+            assert_eq!(faults(|s| s.replace(right, wrong)), [format!("place.tcl:{at}: {command}: {fault}")]);
+        }
+        let wrong = faults(|s| s + "set_input_delay 1 -clock clk\n");
+        assert!(wrong.len() == 1 && wrong[0].ends_with("set_input_delay: needs the argument ports"), "{wrong:?}");
+        assert_eq!(faults(|s| s + "report_tns -digits 3 > tns.txt\nget_ports -of_objects n\n"), Vec::<String>::new());
     }
 
     #[test]
