@@ -36,7 +36,8 @@ fn studies() {
 fn tools() {
     same(&["lint", "--block", "bf_engine", "--sms", "8"]);
     let cache = tempfile::tempdir().unwrap();
-    let args = ["synth", "--block", "bf_engine", "--sms", "2", "--jobs", "4"];
+    // Four units.
+    let args = ["synth", "--block", "lookup_network", "--sms", "2", "--jobs", "4"];
     let mut command = Command::new(env!("CARGO_BIN_EXE_l1forge"));
     command.args(args).env("L1FORGE_CACHE", cache.path()).env("RUST_MIN_STACK", (1u64 << 60).to_string());
     let output = command.output().unwrap();
