@@ -130,18 +130,22 @@ fn common_settings(args: &Args) -> anyhow::Result<Vec<String>> {
 /// Tells this program from others: a result of another one, with other defaults or models, must not be found.
 fn program() -> anyhow::Result<String> {
     let path = std::env::current_exe().context("cannot find the program's own file")?;
-    let content = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(hex(&content))
+    // Not read as a whole: it is larger than all that a run needs.
+    let mut hash = Sha256::new();
+    std::fs::File::open(&path)
+        .and_then(|mut f| std::io::copy(&mut f, &mut hash))
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(hex(hash))
 }
 
-fn hex(content: &[u8]) -> String {
-    Sha256::digest(content).iter().take(12).map(|b| format!("{b:02x}")).collect()
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().take(12).map(|b| format!("{b:02x}")).collect()
 }
 
 /// Name of the file that holds the result of a run.
 fn key(program: &str, task: &Task) -> String {
     let text = serde_json::to_string(task).unwrap_or_else(|e| unreachable!("plain values: {e}"));
-    hex(format!("{program} {text}").as_bytes())
+    hex(Sha256::new_with_prefix(format!("{program} {text}")))
 }
 
 fn known(runs: &Path, key: &str) -> Option<Record> {

@@ -113,7 +113,10 @@ impl Flow<'_> {
             output.with_context(|| format!("{}: cannot be started; install it with: apt-get install yosys", self.yosys.display()))?;
         let version = String::from_utf8_lossy(&output.stdout).trim().to_string();
         if !output.status.success() || !version.starts_with("Yosys ") {
-            bail!("{}: it is no Yosys: `-V` says {version:?} ({})", self.yosys.display(), output.status);
+            // Its error says more than its silence, such as where there is too little memory to start it.
+            let errors = String::from_utf8_lossy(&output.stderr);
+            let why = errors.lines().map(str::trim).rfind(|l| !l.is_empty()).map(|l| format!(": {l}")).unwrap_or_default();
+            bail!("{}: it is no Yosys, or does not run: `-V` says {version:?} ({}){why}", self.yosys.display(), output.status);
         }
         Ok(version)
     }
