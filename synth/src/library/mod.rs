@@ -89,6 +89,7 @@ impl Library {
         let mut name = String::new();
         let mut cells = BTreeMap::new();
         let mut templates = BTreeSet::new();
+        let mut units = BTreeMap::new();
         for (number, (origin, text)) in texts.iter().enumerate() {
             let top = statements(text, 0..text.len()).with_context(|| origin.clone())?;
             let library = top.iter().find(|s| s.name == "library" && s.body.is_some());
@@ -99,6 +100,17 @@ impl Library {
                 merged += &format!("library ({name}) {{\n");
             }
             for s in statements(text, body).with_context(|| origin.clone())? {
+                if UNITS.contains(&s.name) {
+                    let first = units.entry(s.name).or_insert_with(|| s.value.clone());
+                    if plain_unit(first) != plain_unit(&s.value) {
+                        let at = line(text, s.range.start);
+                        bail!(
+                            "{origin}:{at}: {} is {}, in a library before it {first}; only libraries with the same units are merged",
+                            s.name,
+                            s.value
+                        );
+                    }
+                }
                 let wanted = match (s.name, s.body.is_some()) {
                     ("cell", true) => {
                         let new = cells.insert(s.value.clone(), cell(text, &s).with_context(|| format!("{origin}: cell {}", s.value))?);
@@ -179,6 +191,15 @@ impl Library {
         let nand = self.smallest(2, &["!a+!b", "!a|!b", "!a*b", "!a&b", "!a b", "a*b'", "a b'", "!b+!a", "!b|!a"]);
         nand.or_else(|| self.inverter()).map_or(1.0, |c| c.1.area)
     }
+}
+
+/// Units of figures that are read or handed on.
+const UNITS: [&str; 2] = ["time_unit", "capacitive_load_unit"];
+
+/// A unit in one form: `1.0, fF` and `1,ff` are the same.
+fn plain_unit(value: &str) -> Vec<String> {
+    let plain = |part: &str| part.trim().parse::<f64>().map_or_else(|_| part.trim().to_ascii_lowercase(), |n| n.to_string());
+    value.split(',').map(plain).collect()
 }
 
 /// Longest Liberty file that is read; those of a process have some hundred million bytes.
@@ -295,6 +316,21 @@ mod tests {
         assert!(library.text.contains("cell (INV)"));
         let reversed = Library::load(&format!("{}, asap7", more.display())).unwrap();
         assert_eq!((reversed.cells, reversed.name.as_str()), (library.cells, "i"));
+        for (unit, legal) in [
+            ("time_unit : \"1ps\";", true),
+            ("time_unit : \"1ns\";", false),
+            ("capacitive_load_unit (1.0, fF);", true),
+            ("capacitive_load_unit (1, pf);", false),
+        ] {
+            std::fs::write(&more, INV.replacen('{', &format!("{{\n{unit}"), 1)).unwrap();
+            let merged = Library::load(&format!("asap7,{}", more.display())).map_err(|e| format!("{e:#}"));
+            let named = format!("--library {}:2: {}", more.display(), unit.split(' ').next().unwrap());
+            assert!(
+                if legal { merged.is_ok() } else { merged.as_ref().is_err_and(|e| e.starts_with(&named)) },
+                "{unit}: {:?}",
+                merged.err()
+            );
+        }
         let error = format!("{:#}", Library::load(&format!("asap7,{}", twice.display())).unwrap_err());
         assert_eq!(error, format!("--library {}:1: cell INVx1_ASAP7_75t_R is there twice", twice.display()));
     }
