@@ -77,7 +77,8 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     let mut files = scripts(&design, &library, &memories, sdc, args.utilization)?;
     bar.finish_and_clear();
 
-    let mut document = serde_json::json!({"top": source.top, "openroad": {"script": "openroad/place.tcl"}});
+    let mut document =
+        serde_json::json!({"top": source.top, "block": args.block, "config": config, "openroad": {"script": "openroad/place.tcl"}});
     let mut placed: Option<(Placement, Problem)> = None;
     if let Some(python) = python {
         let bar = crate::common::spinner("placing with Coloquinte");

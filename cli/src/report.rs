@@ -18,8 +18,13 @@ pub struct Args {
 /// Writes `report.html` into the folder: self-contained, no network.
 pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     let file = |name: &str, command: &str, keys: &[&str]| read(&args.dir.join(name), command, keys);
-    let manifest = file("manifest.json", "gen", &["top", "config", "modules", "memories"])?
-        .with_context(|| format!("{}: no manifest.json; run l1forge gen --out {} first", args.dir.display(), args.dir.display()))?;
+    let manifest = file("manifest.json", "gen", &["top", "config", "modules", "memories"])?.with_context(|| {
+        format!(
+            "{}: no manifest.json; run l1forge gen --out {} first, with the options of the other commands",
+            args.dir.display(),
+            args.dir.display()
+        )
+    })?;
     let mut body = String::new();
     design(&mut body, &manifest);
     if let Some(lint) = file("lint.json", "lint --json", &["tool", "ok"])? {
@@ -35,10 +40,12 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         }
     }
     let picture = |name: &str| std::fs::read_to_string(args.dir.join(name)).ok();
-    if let Some(synth) = file("synth.json", "synth", &["total", "blocks"])? {
+    if let Some(synth) = file("synth.json", "synth", &["block", "config", "total", "blocks"])? {
+        same_design("synth.json", &synth, &manifest)?;
         costs::synth(&mut body, &synth, picture("area.svg").as_deref());
     }
-    if let Some(placement) = file("placement.json", "place", &["top", "openroad"])? {
+    if let Some(placement) = file("placement.json", "place", &["top", "block", "config", "openroad"])? {
+        same_design("placement.json", &placement, &manifest)?;
         costs::placement(&mut body, &placement, picture("placement.svg").as_deref());
     }
     let page = format!(
@@ -86,6 +93,22 @@ fn read(path: &Path, command: &str, keys: &[&str]) -> anyhow::Result<Option<Valu
         bail!("{}: not what l1forge {command} writes: it has no {key}", path.display());
     }
     Ok(Some(value))
+}
+
+/// Figures of one design must not stand beside the files of another.
+fn same_design(name: &str, of: &Value, manifest: &Value) -> anyhow::Result<()> {
+    let ours = manifest["config"].as_object().into_iter().flatten();
+    let keys = ours.map(|(key, value)| (key, value, &of["config"][key]));
+    let block = "block".to_string();
+    let mut all = std::iter::once((&block, &manifest["block"], &of["block"])).chain(keys);
+    if let Some((key, ours, theirs)) = all.find(|(_, ours, theirs)| ours != theirs) {
+        bail!(
+            "{name} is of another design than manifest.json: {key} is {}, not {}; run both with the same options",
+            text(theirs),
+            text(ours)
+        );
+    }
+    Ok(())
 }
 
 fn text(value: &Value) -> String {

@@ -60,6 +60,9 @@ pub struct Args {
 /// Everything that was found out.
 #[derive(serde::Serialize)]
 struct Results {
+    /// Block and configuration, by which `report` knows what the figures are of.
+    block: String,
+    config: l1forge_config::Config,
     #[serde(flatten)]
     area: Area,
     memories: Vec<Memory>,
@@ -180,7 +183,7 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
         }
         _ => Vec::new(),
     };
-    let results = Results { area, memories, paper, timing, fpga, equivalence };
+    let results = Results { block: args.block.clone(), config, area, memories, paper, timing, fpga, equivalence };
     if let Some(out) = &args.out {
         let files = [
             ("synth.json".to_string(), serde_json::to_string_pretty(&results)? + "\n"),

@@ -162,6 +162,9 @@ fn text(t: &Traffic) -> String {
     let c = &m.candidates;
     let percent = |part: u64, whole: u64| if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 };
     let (hit, miss) = (m.probes_hit.summary(), m.probes_miss.summary());
+    // Whoever asks for a line that may be shared: prefetches too.
+    let shareable = c.tp + c.fp + c.fn_ + c.tn;
+    let asked = if m.prefetch.issued > 0 { "shareable misses and prefetches" } else { "shareable misses" };
     let mut lines = vec![
         format!("{}: {} cycles, {:.2} instructions per cycle, {} kernels", t.scheme, t.cycles, t.ipc(), t.kernels),
         format!(
@@ -172,13 +175,13 @@ fn text(t: &Traffic) -> String {
         ),
         format!("  misses       {}, {:.1} cycles each on average", m.l1_misses, t.miss_latency()),
         format!(
-            "  remote hits  {} ({:.1} % of misses); perfect knowledge: {} ({:.1} %); in flight elsewhere: {} ({:.1} %)",
+            "  remote hits  {} ({:.1} % of misses); perfect knowledge: {} ({:.1} % of {asked}); in flight elsewhere: {} ({:.1} %)",
             m.remote_hits,
             percent(m.remote_hits, m.l1_misses),
             m.perfect_hits,
-            percent(m.perfect_hits, m.l1_misses),
+            percent(m.perfect_hits, shareable),
             m.in_flight_elsewhere,
-            percent(m.in_flight_elsewhere, m.l1_misses)
+            percent(m.in_flight_elsewhere, shareable)
         ),
         format!("  L2           {} accesses, {} hits, {} DRAM fills, {} stores", m.l2_accesses(), m.l2_hits, m.dram_fills, m.l2_stores),
         format!("  candidates   tp {} fp {} fn {} tn {}", c.tp, c.fp, c.fn_, c.tn),

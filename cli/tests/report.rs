@@ -28,6 +28,9 @@ fn one_page_of_all_that_is_there() {
     for part in ["<h1>bf_engine</h1>", "Icarus Verilog", "Area by module", "name=\"viewport\"", "<svg"] {
         assert!(html.contains(part), "no {part}");
     }
+    // Another design in the same folder.
+    done(&["gen", "--out", out, "--block", "bf_engine", "--sms", "8", "--set", "address_bits=40"]);
+    refused(&["report", out], &["synth.json", "manifest.json", "address_bits is 48, not 40"]);
     // Self-contained: nothing is fetched.
     for fetched in ["src=", "<script", "<link", "url("] {
         assert!(!html.contains(fetched), "{fetched}");
@@ -45,7 +48,7 @@ fn files_that_are_something_else_are_refused() {
         ("lint.json", "[{\"tool\": \"verilator\"}]", &["lint.json", "lint --json", "ok"]),
         ("cosim.json", "3", &["cosim.json", "cosim --json", "block"]),
         ("cosim-2.json", "{\"block\": \"c2p_cache\",\n", &["cosim-2.json:2", "cosim --json"]),
-        ("synth.json", "{}", &["synth.json", "total"]),
+        ("synth.json", "{}", &["synth.json", "l1forge synth", "block"]),
         ("placement.json", "\"top\"", &["placement.json", "l1forge place", "top"]),
     ];
     for (name, content, words) in cases {

@@ -32,11 +32,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let parameters = SystemParameters::default();
         let (mut accesses, mut cycles, mut spent) = (0, 0, 0.0);
         for workload in [Workload::Gemm, Workload::CyclicScan, Workload::GraphWalk, Workload::Stencil2d] {
-            let events = workload.events(WorkloadParameters::default())?;
-            let prefetchers = prefetch::build(&prefetching, &config, &parameters);
-            let start = seconds();
-            let traffic = run_with(Box::new(events), &config, &parameters, scheme.build(&config, &parameters), prefetchers, |_| {})?;
-            let took = seconds() - start;
+            let once = || -> Result<_, Box<dyn std::error::Error>> {
+                let events = workload.events(WorkloadParameters::default())?;
+                let prefetchers = prefetch::build(&prefetching, &config, &parameters);
+                let start = seconds();
+                let traffic = run_with(Box::new(events), &config, &parameters, scheme.build(&config, &parameters), prefetchers, |_| {})?;
+                Ok((seconds() - start, traffic))
+            };
+            // The fastest of three is the one that other programs disturbed least.
+            let (mut took, traffic) = once()?;
+            for _ in 0..2 {
+                took = took.min(once()?.0);
+            }
             let m = &traffic.measures;
             let lines = m.accesses + m.stores + m.atomics;
             println!("  {workload}: {lines} line accesses, {} cycles, {took:.2} s", traffic.cycles);

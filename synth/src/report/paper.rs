@@ -43,10 +43,10 @@ pub const BF_ENGINE: &str = "bf_engine";
 pub fn table(ours: &Ours) -> Vec<Line> {
     let line = |what, paper, ours, unit, note| Line { what, paper, ours, unit, note };
     vec![
-        line("logic cells", 667_980.0, Some(ours.cells as f64), "", "Yosys, ASAP7, unbuffered"),
-        line("flip-flops", 75_648.0, Some(ours.flip_flops as f64), "", ""),
+        line("logic cells", 667_980.0, Some(ours.cells as f64), "", "paper: 64 SMs; ours: Yosys, ASAP7, unbuffered"),
+        line("flip-flops", 75_648.0, Some(ours.flip_flops as f64), "", "paper: 64 SMs"),
         line("inferred memories", 0.0, Some(ours.memories as f64), "", ""),
-        line("logic area", 0.06819, Some(ours.area_um2 / 1e6), "mm2", "cells only"),
+        line("logic area", 0.06819, Some(ours.area_um2 / 1e6), "mm2", "paper: 64 SMs; cells only"),
         line(
             "snapshot memory, 32 nm",
             1.68,
