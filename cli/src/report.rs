@@ -41,11 +41,13 @@ pub fn run(args: &Args, json: bool) -> anyhow::Result<()> {
     }
     let picture = |name: &str| std::fs::read_to_string(args.dir.join(name)).ok();
     if let Some(synth) = file("synth.json", "synth", &["block", "config", "total", "blocks"])? {
-        same_design("synth.json", &synth, &manifest)?;
+        same_block("synth.json", &synth, &manifest)?;
+        same_configuration("synth.json", &synth, &manifest)?;
         costs::synth(&mut body, &synth, picture("area.svg").as_deref());
     }
     if let Some(placement) = file("placement.json", "place", &["top", "block", "config", "openroad"])? {
-        same_design("placement.json", &placement, &manifest)?;
+        // One block of it may be placed alone.
+        same_configuration("placement.json", &placement, &manifest)?;
         costs::placement(&mut body, &placement, picture("placement.svg").as_deref());
     }
     let page = format!(
@@ -96,19 +98,20 @@ fn read(path: &Path, command: &str, keys: &[&str]) -> anyhow::Result<Option<Valu
 }
 
 /// Figures of one design must not stand beside the files of another.
-fn same_design(name: &str, of: &Value, manifest: &Value) -> anyhow::Result<()> {
+fn same_configuration(name: &str, of: &Value, manifest: &Value) -> anyhow::Result<()> {
     let ours = manifest["config"].as_object().into_iter().flatten();
-    let keys = ours.map(|(key, value)| (key, value, &of["config"][key]));
-    let block = "block".to_string();
-    let mut all = std::iter::once((&block, &manifest["block"], &of["block"])).chain(keys);
-    if let Some((key, ours, theirs)) = all.find(|(_, ours, theirs)| ours != theirs) {
-        bail!(
-            "{name} is of another design than manifest.json: {key} is {}, not {}; run both with the same options",
-            text(theirs),
-            text(ours)
-        );
+    match ours.map(|(key, value)| (key, value, &of["config"][key])).find(|(_, ours, theirs)| ours != theirs) {
+        Some((key, ours, theirs)) => other_design(name, key, theirs, ours),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+fn same_block(name: &str, of: &Value, manifest: &Value) -> anyhow::Result<()> {
+    if of["block"] == manifest["block"] { Ok(()) } else { other_design(name, "block", &of["block"], &manifest["block"]) }
+}
+
+fn other_design(name: &str, key: &str, theirs: &Value, ours: &Value) -> anyhow::Result<()> {
+    bail!("{name} is of another design than manifest.json: {key} is {}, not {}; run both with the same options", text(theirs), text(ours))
 }
 
 fn text(value: &Value) -> String {
