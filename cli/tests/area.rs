@@ -1,17 +1,10 @@
 //! `synth` and `place` as outside tools use them, on one small block.
 
+mod common;
+
+use common::{json, l1forge};
 use serde_json::Value;
-use std::process::{Command, Output};
-
-fn l1forge(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_l1forge")).args(args).output().expect("the binary runs")
-}
-
-fn json(args: &[&str]) -> Value {
-    let output = l1forge(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
+use std::process::Command;
 
 #[test]
 fn bf_engine_area_timing_luts_and_proof() {

@@ -1,19 +1,10 @@
 //! The commands as outside tools use them.
 
-use serde_json::Value;
+mod common;
+
+use common::{done, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-
-fn l1forge(args: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_l1forge")).args(args).output().expect("the binary runs");
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn json(args: &[&str]) -> Value {
-    serde_json::from_str(&l1forge(args)).unwrap()
-}
 
 fn scratch(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("l1forge-cmd-{}-{name}", std::process::id()));
@@ -41,7 +32,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 fn gen_writes_the_same_bytes_twice_and_only_them() {
     let (a, b) = (scratch("a"), scratch("b"));
     let manifest = json(&["gen", "--sms", "20", "--out", a.to_str().unwrap(), "--json"]);
-    l1forge(&["gen", "--sms", "20", "--out", b.to_str().unwrap()]);
+    done(&["gen", "--sms", "20", "--out", b.to_str().unwrap()]);
     assert_eq!(files(&a), files(&b));
     assert_eq!(manifest["top"], "c2p_cache");
     let named: Vec<&str> = manifest["files"].as_array().unwrap().iter().map(|f| f["path"].as_str().unwrap()).collect();
@@ -50,19 +41,19 @@ fn gen_writes_the_same_bytes_twice_and_only_them() {
     sorted.sort_unstable();
     assert_eq!(sorted, there);
     // A smaller design in the same folder leaves nothing of the larger one behind.
-    l1forge(&["gen", "--block", "bf_engine", "--out", a.to_str().unwrap()]);
+    done(&["gen", "--block", "bf_engine", "--out", a.to_str().unwrap()]);
     let left: Vec<String> = files(&a).into_keys().filter(|f| f.ends_with(".v")).collect();
     assert_eq!(left, ["rtl/bf_engine.v"]);
     // Files of others stay.
     std::fs::write(a.join("notes.txt"), "mine").unwrap();
-    l1forge(&["gen", "--block", "bf_engine", "--out", a.to_str().unwrap()]);
+    done(&["gen", "--block", "bf_engine", "--out", a.to_str().unwrap()]);
     assert!(a.join("notes.txt").exists());
 }
 
 #[test]
 fn the_written_configuration_gives_the_same_design() {
     let (a, b) = (scratch("c"), scratch("d"));
-    l1forge(&[
+    done(&[
         "gen",
         "--sms",
         "3",
@@ -75,7 +66,7 @@ fn the_written_configuration_gives_the_same_design() {
         "--out",
         a.to_str().unwrap(),
     ]);
-    l1forge(&["gen", "--config", a.join("config.toml").to_str().unwrap(), "--out", b.to_str().unwrap()]);
+    done(&["gen", "--config", a.join("config.toml").to_str().unwrap(), "--out", b.to_str().unwrap()]);
     assert_eq!(files(&a), files(&b));
 }
 
@@ -118,8 +109,8 @@ fn config_prints_every_key_and_reads_it_back() {
         assert!(["unit", "legal", "source", "description", "default"].iter().all(|f| !entry[*f].as_str().unwrap().is_empty()), "{entry}");
     }
     let file = scratch("config.toml");
-    std::fs::write(&file, l1forge(&["config", "--sms", "108"])).unwrap();
-    assert_eq!(l1forge(&["config", "--config", file.to_str().unwrap()]), l1forge(&["config", "--sms", "108"]));
+    std::fs::write(&file, done(&["config", "--sms", "108"])).unwrap();
+    assert_eq!(done(&["config", "--config", file.to_str().unwrap()]), done(&["config", "--sms", "108"]));
 }
 
 #[test]
@@ -153,7 +144,7 @@ fn cosim_of_a_block_by_name() {
 #[test]
 fn workloads_are_written_as_traces_and_read_back() {
     let folder = scratch("trace");
-    l1forge(&["trace", "write", "--workload", "gemm", "--scale", "0.2", "--sms", "4", "--out", folder.to_str().unwrap()]);
+    done(&["trace", "write", "--workload", "gemm", "--scale", "0.2", "--sms", "4", "--out", folder.to_str().unwrap()]);
     let info = json(&["trace", "info", folder.to_str().unwrap(), "--json"]);
     assert!(!info["kernels"].as_array().unwrap().is_empty());
 }
@@ -161,6 +152,6 @@ fn workloads_are_written_as_traces_and_read_back() {
 #[test]
 fn completions_for_every_shell() {
     for shell in ["bash", "zsh", "fish"] {
-        assert!(l1forge(&["completions", shell]).contains("cosim"));
+        assert!(done(&["completions", shell]).contains("cosim"));
     }
 }

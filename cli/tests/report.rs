@@ -2,13 +2,7 @@
 
 mod common;
 
-use common::{l1forge, refused, scratch, text};
-
-fn done(args: &[&str]) -> String {
-    let output = l1forge(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
+use common::{done, refused, scratch, text};
 
 #[test]
 fn one_page_of_all_that_is_there() {

@@ -1,4 +1,5 @@
-//! What tests of the command line share.
+//! What tests of the command line share; each uses a part of it.
+#![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,6 +7,18 @@ use std::process::{Command, Output};
 /// Runs the command.
 pub fn l1forge(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_l1forge")).args(args).output().expect("the binary runs")
+}
+
+/// Runs, expects success, and returns what is on stdout.
+pub fn done(args: &[&str]) -> String {
+    let output = l1forge(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// As [`done`]; what is on stdout is one JSON document.
+pub fn json(args: &[&str]) -> serde_json::Value {
+    serde_json::from_str(&done(args)).unwrap()
 }
 
 /// Runs, expects exit code 2, nothing on stdout, and all words in the one message.

@@ -243,13 +243,10 @@ impl Outputs {
     pub fn read(&mut self, signals: &Signals) {
         let bit = |port| signal::is(signals, port, 0);
         (self.matrix_ready, self.stream_ready) = (bit(output::MATRIX_READY), bit(output::STREAM_READY));
-        let [miss_ready, outcome_valid, probe_valid] =
-            [output::MISS_READY, output::OUTCOME_VALID, output::PROBE_VALID].map(|port| signal::sms(signals, port));
-        (self.miss_ready, self.outcome_valid, self.probe_valid) = (miss_ready, outcome_valid, probe_valid);
-        let [l2_valid, refresh_valid, fill_ready] =
-            [output::L2_VALID, output::REFRESH_VALID, output::FILL_READY].map(|port| signal::sms(signals, port));
-        (self.l2_valid, self.refresh_valid, self.fill_ready) = (l2_valid, refresh_valid, fill_ready);
-        for sm in outcome_valid.iter() {
+        for (set, port) in self.sets_mut() {
+            *set = signal::sms(signals, port);
+        }
+        for sm in self.outcome_valid.iter() {
             self.outcome[sm] = Outcome {
                 id: signals.get(output::OUTCOME_ID, sm),
                 remote: signal::is(signals, output::OUTCOME_REMOTE, sm),
@@ -257,11 +254,11 @@ impl Outputs {
                 reason: signals.get(output::OUTCOME_REASON, sm),
             };
         }
-        for sm in probe_valid.iter() {
+        for sm in self.probe_valid.iter() {
             let requester = signals.get(output::PROBE_REQUESTER, sm) as usize;
             self.probe[sm] = ProbeRequest { tag: signals.get(output::PROBE_TAG, sm), requester };
         }
-        for sm in l2_valid.iter() {
+        for sm in self.l2_valid.iter() {
             self.l2[sm] = L2Request { tag: signals.get(output::L2_TAG, sm), id: signals.get(output::L2_ID, sm) };
         }
         for (counter, value) in self.counters.iter_mut().enumerate() {
@@ -274,19 +271,13 @@ impl Outputs {
     }
 
     /// Drives the ports of a block; data without its valid bit is 0.
-    pub fn write(&self, signals: &mut Signals) {
+    pub fn write(&mut self, signals: &mut Signals) {
         signal::set_bit(signals, output::MATRIX_READY, self.matrix_ready);
         signal::set_bit(signals, output::STREAM_READY, self.stream_ready);
         signals.words_mut(output::ANSWER_READY).fill(1);
-        let sets = [
-            (output::MISS_READY, self.miss_ready),
-            (output::OUTCOME_VALID, self.outcome_valid),
-            (output::PROBE_VALID, self.probe_valid),
-            (output::L2_VALID, self.l2_valid),
-            (output::REFRESH_VALID, self.refresh_valid),
-            (output::FILL_READY, self.fill_ready),
-        ];
-        sets.into_iter().for_each(|(port, set)| signal::set_sms(signals, port, set));
+        for (set, port) in self.sets_mut() {
+            signal::set_sms(signals, port, *set);
+        }
         let outcomes = output::OUTCOME_ID..=output::OUTCOME_REASON;
         for port in outcomes.chain([output::PROBE_TAG, output::PROBE_REQUESTER, output::L2_TAG, output::L2_ID]) {
             signals.words_mut(port).fill(0);
@@ -314,6 +305,17 @@ impl Outputs {
             signal::set_bit(signals, output::DEBUG_VALID, self.debug_row.is_some());
             signal::set_row(signals, output::DEBUG_ROW, 0, self.debug_row.unwrap_or(SmSet::EMPTY));
         }
+    }
+
+    fn sets_mut(&mut self) -> [(&mut SmSet, usize); 6] {
+        [
+            (&mut self.miss_ready, output::MISS_READY),
+            (&mut self.outcome_valid, output::OUTCOME_VALID),
+            (&mut self.probe_valid, output::PROBE_VALID),
+            (&mut self.l2_valid, output::L2_VALID),
+            (&mut self.refresh_valid, output::REFRESH_VALID),
+            (&mut self.fill_ready, output::FILL_READY),
+        ]
     }
 }
 
